@@ -78,8 +78,14 @@ def test_reasons_are_the_largest_shares_of_the_explanation(model: Any) -> None:
     explained = model.explain(X)
     for i, text in enumerate(told):
         shares = dict(zip(explained.parts, explained.evidence(i)[1:], strict=True))
-        most = sorted(shares, key=shares.__getitem__, reverse=True)[:2]
-        assert text == ", ".join(f"{part} {shares[part]:+.2f}" for part in most if shares[part] > 0)
+        most = sorted(shares, key=lambda part: abs(shares[part]), reverse=True)[:2]
+        words = text.split("; ") if text else []
+        assert [word.split()[-1] for word in words] == [f"({shares[p]:+.2f})" for p in most if shares[p]]
+        for word, part in zip(words, most, strict=False):
+            assert word.startswith(part)
+            assert (" for " in word) == (shares[part] > 0)
+            if part in X.column_names:
+                assert word.startswith(f"{part} = {X[part][i].as_py():.6g} ")
     assert any(told)
 
 
@@ -88,7 +94,7 @@ def test_reasons_name_the_columns_that_speak_for_the_prediction() -> None:
     rows = {"told": ["a"] * 9 + ["b"] * 9, "idle": ["u", "v", "w"] * 6}
     model = bk.NaiveBayes().fit(rows, ["x"] * 9 + ["y"] * 9)
     (reasons,) = model.predict_frame({"told": ["a"], "idle": ["u"]}, reasons=2)["reasons"].to_pylist()
-    assert reasons == "told +2.30"  # log of (9 + 1)/(9 + 2) over 1/(9 + 2)
+    assert reasons == "told = a clearly for (+2.30)"  # log of (9 + 1)/(9 + 2) over 1/(9 + 2)
 
 
 def test_evidence_is_that_of_log_evidence() -> None:

@@ -17,7 +17,7 @@ from bayeskit import memory
 from bayeskit.engines import engine
 from bayeskit.engines.spark import Spark
 from bayeskit.errors import InputError, MemoryRefusal
-from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.model.model import Model
 from bayeskit.networks.bif import parse

@@ -28,7 +28,7 @@ _PLACES = {
     "Discretizer": "bayeskit.estimators.discretizer",
     "Nominal": "bayeskit.data.kinds",
     "Ordinal": "bayeskit.data.kinds",
-    "NormalScores": "bayeskit.estimators.scores",
+    "NormalScores": "bayeskit.estimators.binned",
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",

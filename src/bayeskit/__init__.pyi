@@ -15,6 +15,7 @@ from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
+from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
@@ -29,7 +30,6 @@ from bayeskit.estimators.network import write_bif as write_bif
 from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
-from bayeskit.estimators.scores import NormalScores as NormalScores
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
 from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.evaluation.compare import compare as compare

@@ -38,8 +38,9 @@ class SupportsSparse(Protocol):
     def tocsr(self) -> SupportsSparse: ...
 
 
+@runtime_checkable
 class HasColumns(Protocol):
-    """Frames of a cluster and relations of a database."""
+    """Frames, also of a cluster, and relations of a database."""
 
     @property
     def columns(self) -> Sequence[str]: ...

@@ -36,6 +36,10 @@ class KindError(BayeskitError, TypeError):
     """A value or a column has a type no model here can take."""
 
 
+class NoSuchAnswer(KindError, AttributeError):
+    """A classifier has no answer of this name; the message says why, and what to ask instead."""
+
+
 class ForgetError(InputError):
     """The rows to forget cannot have been learned; the model stays as it was."""
 

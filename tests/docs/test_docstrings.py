@@ -12,6 +12,7 @@ from bayeskit.explain.explanation import Explanation
 # What the parts of the library ask of each other; not for users.
 INNER = {
     "flips", "fold_spec", "honest_log_proba", "table_reader", "with_model", "saved_settings", "spec", "restored",
+    "from_bundle", "bundle", "check_acts",
     "around", "log_base", "log_shares", "draws", "splits",
 }  # fmt: skip
 INNER_OF = {("Network", "of")}
@@ -72,7 +73,9 @@ CLASSES = [n for n, thing in NAMES.items() if inspect.isclass(thing) and not n.s
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_parameter_of_every_method_is_documented(name):
-    lacking = {method: undocumented(f, f.__doc__) for method, f in methods(NAMES[name])}
+    lacking = {
+        method: undocumented(f, inspect.getdoc(getattr(NAMES[name], method))) for method, f in methods(NAMES[name])
+    }
     assert {method: names for method, names in lacking.items() if names} == {}
 
 

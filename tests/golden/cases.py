@@ -84,6 +84,7 @@ def _given() -> Any:
 
 
 DECLARED = {"size": bk.Ordinal([*SIZES, "huge"]), "colour": bk.Nominal([*COLOURS, "black"])}
+COSTS = bk.Costs({"ham": {"keep": 0, "bin": 9}, "spam": {"keep": 2, "bin": 0}, "eggs": {"keep": 1, "bin": 1}})
 CASES: dict[str, Callable[[], Any]] = {
     "gaussian": _naive(f.Gaussian, *NUMBERS),
     "gaussian_predictive": _naive(f.Gaussian(predictive=True), *NUMBERS),
@@ -137,6 +138,13 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "autobayes": _whole(bk.AutoBayes, "x", "colour", max_candidates=5),
     "autobayes_fast": _whole(bk.AutoBayes, "x", "y", "colour", fast=True),
+    "autobayes_exact": _whole(bk.AutoBayes, "x", "colour", max_candidates=2, exact=True),
+    "calibrated": lambda: _of(bk.Calibrated(bk.NaiveBayes()), "x", "colour"),
+    "calibrated_sigmoid": lambda: _of(bk.Calibrated(bk.TAN(), "sigmoid", folds=3), "x", "colour"),
+    "calibrated_isotonic": lambda: _of(bk.Calibrated(bk.NaiveBayes(), "isotonic", random_state=1), "x", "colour"),
+    "calibrated_pool": lambda: _of(bk.Calibrated(bk.AutoBayes(fast=True), folds=2), "x", "colour"),
+    "risk": lambda: _of(bk.RiskClassifier(bk.NaiveBayes(), reject=0.4, abstain="?"), "x", "colour"),
+    "risk_calibrated": lambda: _of(bk.RiskClassifier(bk.Calibrated(bk.NaiveBayes()), COSTS), "x", "colour"),
     "network": _network,
     "network_em": lambda: _network("em"),
     "network_given": _given,

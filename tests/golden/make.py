@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE))
 from cases import ASKED, CASES, table  # noqa: E402
 
 from bayeskit.estimators.network import Network  # noqa: E402
+from bayeskit.estimators.wrapper import core  # noqa: E402
 from bayeskit.storage import container  # noqa: E402
 
 
@@ -26,10 +27,14 @@ def asked(model: Any) -> dict[str, Any]:
     if isinstance(model, Network):
         node = model.nodes[-1]
         return {"node": node, "digest": model.digest, "proba": list(model.query(node).values())}
-    known = getattr(model, "feature_names_in_", None)
+    known = core(model).model_.schema.names if core(model).model_.schema.named else None
     rows = [[data["y"][i], data["hits"][i]] for i in range(ASKED)] if known is None else {n: data[n] for n in known}
-    digest = (model.reader_ if hasattr(model, "reader_") else model).model_.digest
-    return {"rows": rows, "digest": digest, "classes": model.classes_.tolist(), "proba": _proba(model, rows)}
+    return {
+        "rows": rows,
+        "digest": core(model).model_.digest,
+        "classes": model.classes_.tolist(),
+        "proba": _proba(model, rows),
+    }
 
 
 def _proba(model: Any, rows: Any) -> list[list[float]]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
+from bayeskit.estimators.wrapper import core
 from bayeskit.model.codec import registry
 from bayeskit.storage import container, model_file
 
@@ -63,8 +64,7 @@ def test_a_golden_file_of_this_format_has_its_digest_and_its_bytes(name: str, tm
 def digest(model: Any) -> str:
     if isinstance(model, bk.Network):
         return model.digest
-    found: str = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_.digest
-    return found
+    return core(model).model_.digest
 
 
 def test_golden_files_hold_every_value_class() -> None:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.score import TOPICS
+from bayeskit.evaluation.score import TOPICS, PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows

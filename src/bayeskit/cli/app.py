@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from bayeskit.cli import evaluate, export, fit, inspect, networks, predict, report
+from bayeskit.cli import drift, evaluate, export, fit, inspect, networks, pictures, predict, report
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
-    "4 a file could not be read or written; 130 interrupted."
+    "4 a file could not be read or written; 5 drift was found that --fail-on names; 130 interrupted."
 )
 
 app = typer.Typer(
@@ -42,7 +42,7 @@ def _begin(
     """Probabilities one can trust, from any table: learn, forget, predict, explain, decide."""
 
 
-for group in (fit, predict, report, evaluate, networks, inspect, export):
+for group in (fit, predict, pictures, report, evaluate, drift, networks, inspect, export):
     group.register(app)
 
 

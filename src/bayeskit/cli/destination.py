@@ -103,6 +103,12 @@ def is_picture(path: Path) -> bool:
     return _begin(path).startswith(b"<svg") and b'<marker id="tip"' in _begin(path)
 
 
+def is_drawing(path: Path) -> bool:
+    """Whether a file is a figure that bayeskit saved."""
+    begin = _begin(path)
+    return begin.startswith((b"<?xml", b"\x89PNG")) and b"bayeskit" in begin
+
+
 def are_answers(path: Path) -> bool:
     """Whether a file has the columns that predict writes."""
     import pyarrow as pa
@@ -138,3 +144,4 @@ ANSWERS: Mapping[str, Kind] = dict.fromkeys((".parquet", ".pq", ".csv", ".xlsx",
 REPORT: Mapping[str, Kind] = dict.fromkeys((".html", ".htm"), is_page)
 NETWORK: Mapping[str, Kind] = {".bif": is_network, ".bif.gz": is_network, ".bayes": is_model}
 PICTURE: Mapping[str, Kind] = {".svg": is_picture}
+DRAWING: Mapping[str, Kind] = dict.fromkeys((".svg", ".png"), is_drawing)

@@ -82,9 +82,11 @@ class Judging:
 
     def fits(self, rows: Any, way: Any) -> int:
         """How often a model is fitted that has no statistics to divide, about."""
+        import pyarrow as pa
+
         if self.method == "loo":
-            return int(getattr(rows, "num_rows", 1))
-        return int({"cv": getattr(way, "folds", 1), "bootstrap": getattr(way, "repeats", 1)}.get(self.method, 1))
+            return rows.num_rows if isinstance(rows, pa.Table) else 1
+        return int(way.folds if self.method == "cv" else way.repeats if self.method == "bootstrap" else 1)
 
 
 def register(app: typer.Typer) -> None:
@@ -250,7 +252,7 @@ def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
 
 def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:
     """A model file judged by rows that are new to it."""
-    from bayeskit.estimators.files import core
+    from bayeskit.estimators.wrapper import core
 
     model = bk.load(file)
     if isinstance(model, bk.Network):

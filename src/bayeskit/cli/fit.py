@@ -50,7 +50,8 @@ def fit(
 ) -> None:
     """Learn a model from a table and save it."""
     from bayeskit.engines.files import contents_of
-    from bayeskit.estimators.files import core, journaled, warn_of_journal
+    from bayeskit.estimators.files import journaled, warn_of_journal
+    from bayeskit.estimators.wrapper import core
     from bayeskit.model.journal import Origin
 
     classifier, path = settings.classifier(model), output or _beside(rows.place)
@@ -152,7 +153,7 @@ def merge(
 
 def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Change a model file by rows, and tell what was done and where the model is."""
-    from bayeskit.estimators.files import core
+    from bayeskit.estimators.wrapper import core
 
     if revision.written == revision.file and revision.file.exists():  # else who reads it tells that it is not there
         check_output(revision.file, MODEL, [rows.place], True, rows.sql)
@@ -171,7 +172,7 @@ def _beside(place: str | None) -> Path:
 
 def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, then: str) -> None:
     """What the model is by now, what was done to it, and what to do next."""
-    from bayeskit.estimators.files import core
+    from bayeskit.estimators.wrapper import core
 
     counted = core(classifier).summary()
     weight = sum(weight for _, weight, _ in counted.classes)
@@ -190,6 +191,10 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, 
 
 def candidates(classifier: Any) -> Json:
     """What became of the candidates of a pool, for machines; nothing of another model."""
+    from bayeskit.ensemble.leaderboard import Leaderboard
+
     names = ("candidate", "log_loss", "weight", "adds", "why_not")
-    lines = getattr(classifier.summary(), "lines", None)
-    return {} if lines is None else {"candidates": [dict(zip(names, line, strict=True)) for line in lines]}
+    found = classifier.summary()
+    if not isinstance(found, Leaderboard):
+        return {}
+    return {"candidates": [dict(zip(names, line, strict=True)) for line in found.lines]}

@@ -35,8 +35,8 @@ def inspect(file: ModelFile, say: Saying) -> None:
         then = typed("network", "query", file, "--target", network.nodes[0])
         say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges}, then)
         return
-    if told == model_file.ESTIMATORS["AutoBayes"]:
-        _inspect_pool(bk.load(file), say, typed("predict", file, "NEW.csv"))
+    if told in model_file.BUNDLES.values():
+        _inspect_wrapper(bk.load(file), say, typed("predict", file, "NEW.csv"))
         return
     model, kind, settings = model_file.load(file)
     summary = Summary.of(model)
@@ -56,25 +56,28 @@ def inspect(file: ModelFile, say: Saying) -> None:
     say.answer(text, data, typed("predict", file, "NEW.csv"))
 
 
-def _inspect_pool(pool: Any, say: Saying, then: str) -> None:
-    """What a pool holds: its members, and what the one that reads rows knows of them."""
+def _inspect_wrapper(pool: Any, say: Saying, then: str) -> None:
+    """What a pool, a calibration or a decision holds, and what the classifier that reads rows knows of them."""
     from bayeskit.cli.fit import candidates
+    from bayeskit.estimators.wrapper import core
     from bayeskit.explain.summary import Summary
 
-    model = pool.reader_.model_
+    model = core(pool).model_
+    pooled = isinstance(pool, bk.AutoBayes)
+    holds_rows = pool.ensemble_.rows is not None if pooled else model.structure.kept
     known = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     classes = [{"label": c, "weight": w, "prior": p} for c, w, p in known.classes]
     shown = ", ".join(f"{c['label']} ({c['weight']:,.10g} rows)" for c in classes)
-    exact = f"{pool.exact_}{HOLDS if pool.exact else ''}"
+    exact = f"{pool.exact_}{HOLDS if holds_rows else ''}"
     text = f"{pool!r}\ntarget {model.schema.target!r}; classes {shown}\n{exact}\n\n{pool.summary()}\n\n{journal}"
     data = {
         "kind": type(pool).__name__,
         "target": model.schema.target,
         "classes": classes,
         "columns": [{n: c[n] for n in ("name", "kind", "why")} for c in known.columns],
-        **candidates(pool),
-        "exact": {"held": pool.exact_.held, "lost": pool.exact_.lost, "rows_kept": bool(pool.exact)},
+        **(candidates(pool) if pooled else {}),
+        "exact": {"held": pool.exact_.held, "lost": pool.exact_.lost, "rows_kept": holds_rows},
         "journal": [as_record(entry) for entry in model.journal],
     }
     say.answer(text, data, then)
@@ -95,7 +98,7 @@ def rule(
     found = bayes_rule(_given(prior, "--prior"), _given(likelihood, "--likelihood"), total)
     by_name = {n: float(p) for n, p in (found if isinstance(found, dict) else {"posterior": found}).items()}
     width = max(map(len, by_name))
-    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name)
+    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name, typed("demo"))
 
 
 def _given(text: str, option: str) -> Any:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, Protocol, cast, runtime_checkable
 
 import typer
 
@@ -151,9 +151,17 @@ def standard_output() -> BinaryIO:
     return cast(BinaryIO, _Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
 
 
+@runtime_checkable
+class SupportsList(Protocol):
+    """Numbers and arrays of NumPy, which is not imported for this."""
+
+    def tolist(self) -> Any:
+        """As Python's own."""
+
+
 def _plain(value: object) -> Any:
     """A value as JSON has it; numbers it does not have are null."""
-    if hasattr(value, "tolist"):
+    if isinstance(value, SupportsList):
         value = value.tolist()
     if isinstance(value, dict):
         return {str(name): _plain(v) for name, v in value.items()}

@@ -11,7 +11,7 @@ import typer
 
 from bayeskit.arrays import ColumnNames, TableLike
 from bayeskit.cli.commands import command
-from bayeskit.cli.destination import ANSWERS, Force, check_output
+from bayeskit.cli.destination import ANSWERS, REPORT, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes, standard_output, typed
 from bayeskit.cli.sources import Cluster, Rows, dated, opened
@@ -47,11 +47,12 @@ class Asker:
         kind = container.peek(file).get("model")
         if kind == network_file.KIND:
             raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
-        if kind == model_file.ESTIMATORS["AutoBayes"]:
+        if kind in model_file.BUNDLES.values():
             import bayeskit as bk
+            from bayeskit.estimators.wrapper import core
 
-            pool = cast("bk.AutoBayes", bk.load(file))
-            return cls(pool.reader_.model_, "AutoBayes", pool)
+            wrapper: Any = bk.load(file)
+            return cls(core(wrapper).model_, type(wrapper).__name__, wrapper)
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
@@ -60,6 +61,12 @@ class Asker:
 
         rows = dated(source, self.model.schema.names, () if keep == "all" else keep)
         return BatchPredictor.of(self.model, rows, self.kind, keep, jobs, self.pool)
+
+    def some_rows(self, source: TableLike, row: int, count: int) -> Any:
+        """A few rows of a source from one, its number from 1, on."""
+        from bayeskit.estimators.frames import some_rows
+
+        return some_rows(self.about(source), row - 1, count)
 
 
 def predict(
@@ -72,7 +79,15 @@ def predict(
     prior: Prior = None,
     costs: CostsFile = None,
     evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
-    reasons: Annotated[int, typer.Option(help="Add so many columns that speak most for the prediction.", min=0)] = 0,
+    reasons: Annotated[
+        int, typer.Option(help="Add so many columns that speak most for or against the prediction, in words.", min=0)
+    ] = 0,
+    digits: Annotated[
+        int | None, typer.Option("--round", help="Round probabilities, costs and evidence to so many places.", min=0)
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Of standard output: csv, json or jsonl (a line for each row).")
+    ] = None,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -92,7 +107,8 @@ def predict(
         _check_folder(output)
     elif output is not None:
         check_output(output, ANSWERS, [file, rows.place, costs], force, rows.sql)
-    is_csv = say.json is False if output is None else output.lower().endswith(".csv")
+    shape = _form(form, output, say)
+    is_csv = shape == "csv" if output is None else output.lower().endswith(".csv")
     if spreadsheet_safe and (cluster.engine == "spark" or not is_csv):
         raise UsageError(
             "--spreadsheet-safe is for CSV that is written here; leave it out, or name a .csv file (--output)"
@@ -100,17 +116,32 @@ def predict(
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
+    if isinstance(asker.pool, bk.RiskClassifier):
+        asker.pool.check_acts()
+        wanted["costs"] = wanted["costs"] or asker.pool.costs_
     kept = "all" if listed(keep) == ("all",) else listed(keep)
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
             done = save_frame(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
-            form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
-            done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)
+            shape = "safe csv" if spreadsheet_safe else shape
+            done = predicted_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)
     if output is not None:
         then = typed("explain", file, *rows.words, "--row", 1)
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told}, then)
+
+
+def _form(given: str | None, output: str | None, say: Saying) -> str | None:
+    """How answers are written to standard output; of a file its name says it."""
+    if output is not None:
+        if given is not None:
+            raise UsageError("--format is of standard output; a file is written as its name says (--output)")
+        return None
+    forms = {"csv": "csv", "json": "json", "jsonl": "json lines"}
+    if given is not None and given not in forms:
+        raise UsageError(f"--format {given!r}: choose of {', '.join(forms)}")
+    return forms[given or ("json" if say.json else "csv")]
 
 
 def _check_folder(output: str | None) -> None:
@@ -129,16 +160,27 @@ def explain(
     count: Annotated[int, typer.Option(help="How many rows from there on.", min=1)] = 1,
     top: Annotated[int | None, typer.Option(help="Only so many columns, those that matter most.", min=1)] = None,
     prior: Prior = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A page (.html) for the row; of several rows a folder of pages."),
+    ] = None,
+    force: Force = False,
 ) -> None:
     """Say what each column of a row tells for each class, in natural logarithms that add up."""
     import bayeskit as bk
-    from bayeskit.estimators.frames import some_rows
 
+    pages = _pages(output, row, count)
+    for page in pages:
+        check_output(page, REPORT, [file, rows.place], force, rows.sql)
     asker = Asker.of(file)
     labels = asker.model.classes.tolist()
     with notes(say) as told, opened(rows, say, "reading") as source:
-        some = some_rows(asker.about(source), row - 1, count)
-        found = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file)).explain(some, top, prior_of(prior, labels))
+        some = asker.some_rows(source, row, count)
+        model = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file))
+        found = model.explain(some, top, prior_of(prior, labels))
+        pages = pages[: len(found)]
+        if pages:
+            _write_pages(pages, model, some, prior_of(prior, labels), rows.place or "the query", row)
     data = [
         {
             "row": row + i,
@@ -152,5 +194,31 @@ def explain(
         for i in range(len(found))
     ]
     text = "\n\n".join(f"row {row + i}\n{found.row(i)}" for i in range(len(found)))
-    then = typed("predict", file, *rows.words, "--reasons", 3)
-    say.answer(text, {"rows": data, "notes": told}, then)
+    then = typed("counterfactual", file, *rows.words, "--row", row)
+    written = f"\n\nwritten to {output}" if pages else ""
+    say.answer(f"{text}{written}", {"rows": data, "pages": [str(page) for page in pages], "notes": told}, then)
+
+
+def _pages(output: Path | None, row: int, count: int) -> list[Path]:
+    """The pages to write: one, or in a folder one for each row."""
+    if output is None:
+        return []
+    if count == 1:
+        return [output]
+    if output.suffix:
+        raise UsageError(f"{output}: of several rows name a folder, in which each has a page")
+    output.mkdir(exist_ok=True)
+    return [output / f"row-{row + i}.html" for i in range(count)]
+
+
+def _write_pages(pages: list[Path], model: Any, some: Any, prior: Any, place: str, row: int) -> None:
+    from bayeskit.engines.reading import without_password
+    from bayeskit.reports import case_page
+    from bayeskit.reports.page import write_sections
+
+    found = model.explain(some, prior=prior)
+    flips = model.counterfactual(some, prior)
+    for i, page in enumerate(pages):
+        head = case_page.lead(found, i)
+        title = f"Row {row + i} of {without_password(place)}"
+        write_sections(page, case_page.sections(found, i, flips), title, head)

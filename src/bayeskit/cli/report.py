@@ -89,7 +89,8 @@ def report(
 
 def _save(model: Any, path: Path, taken: Taken) -> None:
     """The model that was judged, with where its rows came from."""
-    from bayeskit.estimators.files import core, journaled, warn_of_journal
+    from bayeskit.estimators.files import journaled, warn_of_journal
+    from bayeskit.estimators.wrapper import core
     from bayeskit.model.journal import Origin
 
     warn_of_journal(path)

@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression, minimize, minimize_scalar
 from scipy.special import expit, log_expit, log_softmax
 
 from bayeskit.arrays import Float, Int
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, ModelFileError
 
 SURE = 700.0  # log-odds beyond which a double holds no more certainty
 
@@ -21,6 +21,9 @@ class Calibration(Protocol):
 
     def __call__(self, log_posterior: Float) -> Float:
         """Calibrated log posteriors."""
+
+    def numbers(self) -> dict[str, Float]:
+        """All that a file holds of it."""
 
     def portable(self) -> tuple[Any, ...]:
         """Itself in a portable program: a name, and numbers by class."""
@@ -49,6 +52,9 @@ class Temperature:
         out: Float = log_softmax(self.weight * np.maximum(log_posterior, -SURE), axis=1)
         return out
 
+    def numbers(self) -> dict[str, Float]:
+        return {"weight": np.array([self.weight])}
+
     def portable(self) -> tuple[Any, ...]:
         return "temperature", self.weight
 
@@ -74,6 +80,9 @@ class Sigmoid:
 
     def __call__(self, log_posterior: Float) -> Float:
         return _to_one(log_expit(self.slope * log_odds(log_posterior) + self.shift))
+
+    def numbers(self) -> dict[str, Float]:
+        return {"slope": self.slope, "shift": self.shift}
 
     def portable(self) -> tuple[Any, ...]:
         return "sigmoid", self.slope.tolist(), self.shift.tolist()
@@ -108,6 +117,10 @@ class Isotonic:
         ]
         return _to_one(np.stack(columns, axis=1))
 
+    def numbers(self) -> dict[str, Float]:
+        edges = {f"edges {c}": edge for c, edge in enumerate(self.edges)}
+        return edges | {f"levels {c}": level for c, level in enumerate(self.levels)}
+
     def portable(self) -> tuple[Any, ...]:
         return "isotonic", [e.tolist() for e in self.edges], [level.tolist() for level in self.levels]
 
@@ -127,6 +140,23 @@ def calibration(method: str, log_posterior: Float, label: Int, weights: Float | 
         raise InputError("there is one class only, and nothing to calibrate")
     w = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
     return METHODS[method](log_posterior, label, w)
+
+
+def calibration_of(method: str, numbers: Mapping[str, Float], classes: int) -> Calibration:
+    """The map of a file, from its ``numbers``; refused where they cannot be those of a map of so many classes."""
+    vectors = all(a.ndim == 1 for a in numbers.values())
+    sizes = {name: len(a) for name, a in numbers.items()} if vectors else {}
+    if method == "temperature" and sizes == {"weight": 1} and numbers["weight"][0] > 0:
+        return Temperature(float(numbers["weight"][0]))
+    if method == "sigmoid" and sizes == {"slope": classes, "shift": classes}:
+        return Sigmoid(numbers["slope"], numbers["shift"])
+    names = {f"{what} {c}" for what in ("edges", "levels") for c in range(classes)}
+    if method == "isotonic" and sizes.keys() == names:
+        edges, levels = (tuple(numbers[f"{what} {c}"] for c in range(classes)) for what in ("edges", "levels"))
+        rising = all((np.diff(a) >= 0).all() for a in (*edges, *levels))
+        if rising and all(len(e) + 1 == len(v) and (v <= 0).all() for e, v in zip(edges, levels, strict=True)):
+            return Isotonic(edges, levels)
+    raise ModelFileError("its calibration is no map of its classes")
 
 
 def log_odds(log_posterior: Float) -> Float:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, CostsLike, Float, Label
+from bayeskit.arrays import Array, CostsLike, Float, HasColumns, Label
+from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import MISSING, key, show
 from bayeskit.errors import FileError, InputError
 
@@ -157,11 +158,11 @@ def _read(
     table: Any, classes: Sequence[Label] | None, actions: Sequence[Label] | None
 ) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """Row labels, column labels and the cells of each row."""
-    if isinstance(table, Mapping) and not hasattr(table, "columns"):
+    if isinstance(table, Mapping) and not isinstance(table, HasColumns):
         return _mapping(table)
     if isinstance(table, str | os.PathLike):
         return _file(Path(table))
-    if hasattr(table, "columns"):
+    if isinstance(table, HasColumns):
         return _frame(table)
     matrix = np.asarray(table, dtype=object)
     if matrix.ndim != 2:
@@ -189,9 +190,9 @@ def _mapping(table: Mapping[Label, Any]) -> tuple[tuple[Label, ...], tuple[Label
 
 def _frame(table: Any) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """pandas keeps the classes in its index, or like any other frame in the first column."""
-    if hasattr(table, "index") and hasattr(table, "iloc"):
+    if kind_of(table) == "pandas":
         first = table.iloc[:, 0] if table.shape[1] else None
-        if first is None or getattr(first.dtype, "kind", "O") in "iufb":
+        if first is None or str(first.dtype.kind) in "iufb":
             rows, columns = table.index.tolist(), table.columns.tolist()
             return tuple(rows), tuple(columns), list(zip(rows, table.to_numpy(dtype=object).tolist(), strict=True))
         table = table.set_index(table.columns[0])
@@ -207,13 +208,18 @@ def _file(path: Path) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     if not path.is_file():
         raise FileError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
     with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [line for line in csv.reader(file) if line]
+        first = file.readline()
+        sign = max(",;\t", key=first.count)  # where a comma is the decimal mark, cells are divided by others
+        file.seek(0)
+        lines = [line for line in csv.reader(file, delimiter=sign) if line]
     if len(lines) < 2:
         raise InputError(f"{path} holds no costs; its first line names the actions, each further line is a class")
     head, *body = lines
     for number, line in enumerate(body, 2):
         if len(line) != len(head):
             raise InputError(f"{path}, line {number}: {len(line)} cells, but the header has {len(head)}")
+    if sign != ",":
+        body = [[line[0], *(cell.replace(",", ".") for cell in line[1:])] for line in body]
     return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, Int, Label
+from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, HasColumns, Int, Label
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -87,7 +87,7 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Any] | Array | 
     known = [] if classes is None else list(classes)
     table = Costs.of(costs, known) if known or not isinstance(costs, Costs) else costs
     if classes is None:
-        classes = list(proba.columns) if hasattr(proba, "columns") else table.classes
+        classes = list(proba.columns) if isinstance(proba, HasColumns) else table.classes
     order = list(classes)
     matrix = table.matrix_for(order)
     p = probabilities(proba, order)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -51,6 +51,13 @@ class BayesError:
         return "\n".join(lines)
 
 
+@runtime_checkable
+class HasModel(Protocol):
+    """A fitted classifier of one model."""
+
+    model_: Model
+
+
 def bayes_error(
     model: Classifier, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0
 ) -> BayesError:
@@ -82,7 +89,7 @@ def bayes_error(
     >>> round(float(bk.bayes_error(model)), 4)
     0.1587
     """
-    fitted: object = getattr(model, "model_", model)
+    fitted = model.model_ if isinstance(model, HasModel) else model
     if not isinstance(fitted, Model):
         raise InputError(f"bayes_error takes a fitted bayeskit classifier with densities, not {type(model).__name__}")
     if not fitted.density.normalised:

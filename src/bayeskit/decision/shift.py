@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Label
 from bayeskit.data.frame import align
 from bayeskit.errors import InputError
 
@@ -25,6 +25,11 @@ class PriorShift:
     gain: float  # log-likelihood of the new rows under the new priors minus that under the old, in nats
     iterations: int
     converged: bool
+
+    @property
+    def by_class(self) -> dict[Label, float]:
+        """The new prior, as settings take it."""
+        return dict(zip(self.classes.tolist(), self.new.tolist(), strict=True))
 
     def __str__(self) -> str:
         rows = [[str(c), f"{a:.4f}", f"{b:.4f}"] for c, a, b in zip(self.classes, self.old, self.new, strict=True)]

@@ -92,12 +92,12 @@ class Reading:
         if isinstance(given, list | tuple) and not given:
             raise InputError("an empty list of files is no table; name a file at least")
         first, *others = map(os.fspath, given) if isinstance(given, list | tuple) else (os.fspath(given),)
-        for name in ("nulls", "ignore"):
+        for name in ("nulls", "ignore", "dates", "kept_dates"):
             value: Any = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "place", first)
         object.__setattr__(self, "more", (*others, *self.more))
-        if self.more and {one.sort for one in self.places} not in ({"files"}, {"arrow"}):
+        if self.more and {one.sort for one in self.places} not in ({"files"}, {"arrow"}, {"sheets"}):
             raise InputError(f"{self.shown}: a list names files of one kind, and no databases; give one place")
         if self.bad_lines not in ("error", "skip"):
             raise InputError(f"bad_lines={self.bad_lines!r}: choose 'error' or 'skip'")

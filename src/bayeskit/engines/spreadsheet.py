@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit.engines.delimited import MOSTLY
-from bayeskit.engines.engine import KEY
 from bayeskit.engines.fields import check_names_differ, is_text
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
@@ -159,9 +158,8 @@ def _table(reading: Reading, known: Mapping[str, str]) -> pa.Table:
     if broken:
         told = ", ".join(f"{n} of column {name!r}" for name, n in list(broken.items())[:5])
         warnings.warn(f"{reading.place}: cells with an error (#N/A, #DIV/0!) are read as missing: {told}", stacklevel=2)
-    held = {name: None if known.get(name) == KEY else known.get(name) or None for name in stack.columns}
     kept = reading.kept(list(stack.columns))
-    return pa.table({n: stack.columns[n].values(f"{reading.place}: column {n!r}", held[n]) for n in kept})
+    return pa.table({n: stack.columns[n].values(f"{reading.place}: column {n!r}", known.get(n) or None) for n in kept})
 
 
 @dataclass

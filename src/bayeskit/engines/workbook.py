@@ -6,7 +6,9 @@ other files are not looked at, and a document type, by which XML could name othe
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +21,18 @@ CHUNK = 1 << 16
 COLUMNS = 16_384  # of a sheet, at most
 ROWS = 1 << 20
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how files of earlier versions and protected ones begin
+
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+    OverflowError,
+    struct.error,
+)
 
 Row = list[Any]  # numbers, texts, truth values, dates; None is empty
 Start = Callable[[str, Mapping[str, str]], None]
@@ -58,15 +72,7 @@ class Workbook:
                         f"allow more (--memory {-(-4 * size // 10**9)}GB), or save it as CSV or Parquet"
                     )
                 yield archive
-        except (
-            zipfile.BadZipFile,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-            OSError,
-            ValueError,
-            UnicodeError,
-        ) as error:
+        except DAMAGE as error:
             if isinstance(error, InputError | FileNotFoundError | PermissionError):
                 raise
             raise self.damaged(str(error)) from error

@@ -15,7 +15,8 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
 
-NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
+NEIGHBOURS: str = "(neighbours)"
+BACK_OFF: str = "(back-off)"
 
 
 def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: NamesLike = None) -> Explanation:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array, csr_matrix
 
 from bayeskit.arrays import Float, Int, TableLike
 from bayeskit.data.block import Block
@@ -192,11 +193,11 @@ class ViewCache:
 
     def portions(self) -> Iterator[ViewCache]:
         """Some rows at a time, where views of all of them would take much memory."""
-        rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
-        sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
-        if rows <= PORTION or not (isinstance(self.X, pa.Table | np.ndarray) or getattr(self.X, "format", "") == "csr"):
+        table = isinstance(self.X, pa.Table)
+        if not (table or isinstance(self.X, np.ndarray | csr_array | csr_matrix)) or self.X.shape[0] <= PORTION:
             yield self
             return
+        rows, sliced = self.X.shape[0], self.X.slice if table else lambda a, n: self.X[a : a + n]
         for start in range(0, rows, PORTION):
             yield ViewCache(self.reader, sliced(start, PORTION))
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import (
-    Array,
-    ColumnNames,
-    CostsLike,
-    FilePath,
     Float,
-    Frame,
     KindsLike,
     Label,
     LabelsLike,
@@ -28,8 +22,9 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
+from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
-from bayeskit.ensemble.bundling import bundle, unbundle
+from bayeskit.ensemble import bundling
 from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.ensemble import Ensemble, Search
 from bayeskit.ensemble.explanation import explain, nomogram
@@ -39,26 +34,27 @@ from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_ro
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.learner import changed, check_rows_of, only_rows_tell, set_features, warn_of_held
+from bayeskit.estimators.learner import any_table, changed, check_rows_of, only_rows_tell, set_features, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
-from bayeskit.estimators.tags import any_table
+from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
-from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
 from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
-from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
 
+NO_DENSITY = (
+    "weighs what several models say of the classes and has no density of rows; ask a member "
+    "(members_[0].classifier), or fit a model that has one (bk.NaiveBayes, --model naive)"
+)
 
-class AutoBayes(ClassifierMixin, BaseEstimator):
+
+class AutoBayes(Wrapper):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
@@ -294,14 +290,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 raise InputError(f"{name}={value!r}: give a number above 0, or None")
 
     @property
-    def _fitted(self) -> bool:
-        return "ensemble_" in vars(self)
-
-    @property
     def _pooled(self) -> Ensemble:
         """What was learned, with the prior that the settings say now."""
         check_is_fitted(self)
         return replace(self.ensemble_, prior=self.prior)
+
+    @property
+    def base_(self) -> BayesClassifier:
+        return self.reader_
+
+    @property
+    def n_jobs_(self) -> int | None:
+        return self.n_jobs
 
     @property
     def reader_(self) -> BayesClassifier:
@@ -320,86 +320,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """The weights of the members and the biases of the classes."""
         return self.ensemble_.pool
 
-    @property
-    def classes_(self) -> Array:
-        """The classes, sorted; columns of probabilities follow this order."""
-        if not self._fitted:
-            raise AttributeError("classes_ is there after fit")
-        return self.reader_.classes_
-
     # -- asking ----------------------------------------------------------------------------------
 
-    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        logs = self.predict_log_proba(X, prior)
-        best: Array = self.classes_[np.argmax(logs, axis=1)]
-        return best
-
-    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        return np.exp(self.predict_log_proba(X, prior))
-
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
         return self._pooled.log_posterior(X, prior)
-
-    def predict_frame(
-        self,
-        X: TableLike,
-        keep: ColumnNames = (),
-        prior: PriorLike = None,
-        *,
-        costs: CostsLike = None,
-        reasons: int = 0,
-    ) -> Frame:
-        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
-
-        ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        keep : str or sequence, optional
-            Columns of X to keep beside the answers, or "all"; also such that are no features.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        costs : Costs or mapping, optional
-            Adds the action of least expected cost, and that cost.
-        reasons : int, default 0
-            Adds so many columns that speak most for the prediction.
-        """
-        check_is_fitted(self)
-        asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
-        return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
     def log_base(self, prior: PriorLike = None) -> Float:
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
@@ -431,44 +355,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         whole = explain(self._pooled, X, prior, names)
         return whole if top is None else whole.top(top)
 
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row: in each column the nearest value that flips it.
-
-        Arguments as in the classifiers' own ``counterfactual``.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        hold : sequence of str
-            Columns that stay as they are (age, sex).
-        columns : {1, 2}, default 1
-            Change one column, or two together where that takes a smaller change.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self)
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
-
-    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        return self.reader_.flips(X, decide, outcomes, free)
-
     def nomogram(
         self,
         target: Label | None = None,
@@ -498,7 +384,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
     ) -> Any:
-        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's.
+        """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
         Parameters
         ----------
@@ -523,66 +409,47 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self.ensemble_.log_shares
 
     def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(c): the smoothed shares, unless another prior was asked for.
+        return self._pooled.log_prior(prior)
+
+    def summary(self, names: NamesLike = None) -> Leaderboard:
+        """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out.
 
         Parameters
         ----------
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix; candidates have none.
         """
-        return self._pooled.log_prior(prior)
-
-    def table_reader(self) -> Model:
-        """The model that knows the columns."""
-        return self.reader_.model_
-
-    def program(self) -> Program:
-        """Itself as a portable program, which every target reads."""
-        check_is_fitted(self, "reader_")
-        return self._pooled.program()
-
-    def honest_log_proba(self, X: TableLike) -> Float | None:
-        """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
-        return self.predict_log_proba(X) if type(self).predict_proba is AutoBayes.predict_proba else None
-
-    def summary(self) -> Leaderboard:
-        """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
         check_is_fitted(self)
         return self.ensemble_.leaderboard
 
-    def _html_repr(self) -> str:
-        """In a notebook: the settings, and once fitted what became of the candidates."""
-        if not self._fitted:
-            return str(super()._html_repr())
-        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        return self._pooled.program()
 
-    # -- keeping ---------------------------------------------------------------------------------
+    def adapt_prior(self, X: TableLike) -> Self:
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
+        adapted = type(self)(**{**self.get_params(deep=False), "prior": shift.by_class})._adopt(self.ensemble_)
+        adapted.prior_shift_ = shift
+        return adapted
 
-    def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file with all members: whole or not at all.
+    predict_joint_log_proba: Any = Refused(NO_DENSITY)
+    log_evidence: Any = Refused(NO_DENSITY)
+    score_samples: Any = Refused(NO_DENSITY)
+    marginal: Any = Refused(NO_DENSITY)
+    probabilities: Any = Refused(NO_DENSITY)
 
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
-        check_is_fitted(self)
-        bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_).save(path)
+    def bundle(self) -> Bundle:
+        return bundling.bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_)
 
     @classmethod
-    def restored(cls, path: FilePath) -> Self:
+    def from_bundle(cls, saved: Bundle) -> Self:
         """Back from a file."""
-        saved = Bundle.load(path)
-        with doubts(path):
-            made = cls(**saved.settings)
-            made._check_settings()
-            found = unbundle(saved, revive)
-            if made.exact != (found.rows is not None):
-                raise ModelFileError("its rows do not fit its settings")
-            return made._adopt(found)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted
+        made = cls(**saved.settings)
+        made._check_settings()
+        found = bundling.unbundle(saved, revive)
+        if made.exact != (found.rows is not None):
+            raise ModelFileError("its rows do not fit its settings")
+        return made._adopt(found)
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())

@@ -12,13 +12,14 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Batch, Float, Frame, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Float, Frame, KindsLike, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.tags import any_table
+from bayeskit.estimators.learner import any_table
 from bayeskit.model.open_table import OpenTable, check_rows
+from bayeskit.numerics.scale import Scale
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.statistic import Product
@@ -64,7 +65,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        known = self.counted_ if hasattr(self, "counted_") else None
+        known = self.counted_ if "counted_" in vars(self) else None
         fresh = self._counted(X, y, sample_weight, known)
         return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
 
@@ -180,3 +181,46 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = any_table(super().__sklearn_tags__())
         tags.target_tags.required = self._labelled
         return tags
+
+
+class NormalScores(Binned):
+    """Puts number columns on the scale of N(0, 1) by their ranks; other columns pass, what is missing stays missing.
+
+    The score of a value is the quantile of N(0, 1) at the share of the rows below it and half of those equal to it,
+    classes not looked at; between the values learned it is straight, beyond them level. So a column of any shape
+    looks normal, and outliers are no farther than others: what ``FullBayes`` and ``KNNBayes`` like. Scores are read
+    from bins: exact while a column has at most 1,024 distinct values, to the width of a cell beyond, so a stream can
+    be learned, and rows forgotten.
+
+    Parameters
+    ----------
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
+
+    Examples
+    --------
+    >>> import bayeskit as bk
+    >>> from sklearn.pipeline import make_pipeline
+    >>> NormalScores().fit_transform([[1.0], [10.0], [1000.0], [float("nan")]]).ravel().round(2)
+    array([-0.97,  0.  ,  0.97,   nan])
+    >>> model = make_pipeline(NormalScores(), bk.FullBayes())
+    """
+
+    def __init__(self, *, kinds: KindsLike = None, n_jobs: int | None = None) -> None:
+        self.kinds = kinds
+        self.n_jobs = n_jobs
+
+    def _column(self, name: str, x: Float, as_numbers: bool) -> Any:
+        scores = self.scales_[name].of(x)
+        return scores if as_numbers else pa.array(scores, mask=np.isnan(scores))
+
+    def _read(self, schema: Schema, bins: Bins) -> None:
+        self.scales_ = {}
+        for j, name in enumerate(schema.numeric):
+            column = bins.column(j)
+            there = column.pooled > 0
+            known = (column.centres[there], column.pooled[there]) if there.any() else (np.zeros(1), np.ones(1))
+            self.scales_[name] = Scale.normal(*known)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import (
-    Array,
     Bool,
     Classifier,
-    ColumnNames,
     Float,
     Label,
     LabelsLike,
@@ -25,25 +23,34 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
+from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration, calibration_of
+from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, KindError
+from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import changed, set_features
+from bayeskit.estimators.revive import disclose, enclose
+from bayeskit.estimators.wrapper import Refused, Wrapper, core
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.codec import build, describe
 from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
-from bayeskit.model.model import Model
-from bayeskit.portable.program import Program
+from bayeskit.model.posterior import normal_prior
+from bayeskit.portable.program import Program, Unportable
+from bayeskit.storage.bundle import Bundle
 
 PART = "calibration"
+STALE = (
+    "has a map that is fitted to what cross-validation said of the rows of fit, which would no longer hold; fit it "
+    "anew with all rows, or let estimator_ learn and set it right on new rows (estimator_.calibrated(X, y))"
+)
 
 
-class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Calibrated(MetaEstimatorMixin, Wrapper):
     """The posterior of a classifier through a map fitted to posteriors of rows it has not learned.
 
     ``fit(X, y)`` learns the classifier from the rows and the map from what cross-validation says of the same rows:
@@ -140,9 +147,8 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration_ = calibration(self.method, log_posterior[known], label, weights)
         self.shares_ = np.bincount(label, weights, minlength=len(rows.classes)) / weights.sum()
         self.estimator_ = fitted
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self.prior_ = None
+        set_features(self, core(self).model_.schema)
         return self
 
     def _check_settings(self) -> None:
@@ -154,55 +160,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"use sklearn.calibration.CalibratedClassifierCV for it"
             )
 
-    @property
-    def classes_(self) -> Array:
-        """The classes, sorted; columns of probabilities follow this order."""
-        if not hasattr(self, "estimator_"):
-            raise AttributeError("classes_ is there after fit")
-        classes: Array = self.estimator_.classes_
-        return classes
-
-    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
-        return best
-
-    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), calibrated: (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        return np.exp(self.predict_log_proba(X, prior))
-
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), calibrated: (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self)
         logs = self.calibration_(self.estimator_.predict_log_proba(X))
-        if prior is None:
+        if prior is None and self.prior_ is None:
             return logs
         moved = logs + self._moved(prior)
         out: Float = moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
@@ -215,81 +176,76 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A temperature leaves those of the classifier; the other maps follow the rows they were fitted to.
         """
         if isinstance(self.calibration_, Temperature):
-            return self.log_prior(None)
+            return self.estimator_.log_prior()
         with np.errstate(divide="ignore"):
             logs: Float = np.log(self.shares_)
         return logs
 
-    def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(class) as the classifier reads a prior, its own for None: (K,).
-
-        Parameters
-        ----------
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
-        logs: Float = self.estimator_.log_prior(prior)
-        return logs
-
-    def table_reader(self) -> Model:
-        """The model that knows the columns."""
-        known: Model = self.estimator_.table_reader()
-        return known
-
     def program(self) -> Program:
         """The portable program of the classifier, with the calibration of its result."""
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self)
+        if self.prior_ is not None:
+            raise Unportable(
+                "its prior was adapted, which a program does not hold; write the classifier as it was fitted"
+            )
         inner: Program = self.estimator_.program()
         return replace(inner, calibration=self.calibration_.portable(), prior=np.exp(self.log_base))
 
-    def honest_log_proba(self, X: TableLike) -> Float | None:
-        """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
-        return self.predict_log_proba(X) if type(self).predict_proba is Calibrated.predict_proba else None
-
     def _moved(self, prior: PriorLike) -> Float:
-        """log of a new prior over the shares the calibrated posterior stands for: (K,)."""
-        own = self.log_base
+        """log of the prior asked for over the shares the calibrated posterior stands for: (K,)."""
+        own, prior = self.log_base, self.prior_ if prior is None else prior
+        if prior is None:
+            return np.zeros(len(own))
         if not np.isfinite(own).all():
             raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
-        return self.log_prior(prior) - own
+        return self.estimator_.log_prior(prior) - own
 
-    def log_evidence(self, X: TableLike) -> Float:
-        """log p(row) of the classifier, (n,).
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        check_is_fitted(self)
+        prior = self.prior_ if prior is None else prior
+        return self.log_base if prior is None else self.estimator_.log_prior(prior)
 
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
-        check_is_fitted(self, "estimator_")
-        if isinstance(self.estimator_, AutoBayes):
-            raise KindError("AutoBayes pools what models say of the classes and has no density of rows; ask a member")
-        evidence: Float = self.estimator_.log_evidence(X)
-        return evidence
+    def adapt_prior(self, X: TableLike) -> Self:
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
+        return self._with(prior_=shift.by_class, prior_shift_=shift)
+
+    predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
+    calibrated: Any = Refused("is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)")
+    partial_fit: Any = Refused(STALE)
+    forget: Any = Refused(STALE)
+    renew: Any = Refused(STALE)
+    merge: Any = Refused(STALE)
+
+    @property
+    def base_(self) -> BayesClassifier | Wrapper:
+        return self.estimator_
+
+    def bundle(self) -> Bundle:
+        numbers = {"shares": self.shares_, **self.calibration_.numbers()}
+        notes = {"prior": describe(self.prior_)}
+        return enclose(type(self).__name__, changed(self, "estimator"), self.estimator_, notes, numbers)
+
+    @classmethod
+    def from_bundle(cls, saved: Bundle) -> Self:
+        """Back from a file."""
+        fitted, notes, numbers = disclose(saved)
+        made = cls(clone(fitted), **saved.settings)
+        made._check_settings()
+        made.estimator_, made.shares_, made.prior_ = fitted, numbers.pop("shares"), build(notes["prior"])
+        if made.prior_ is not None:
+            normal_prior(made.prior_)
+        made.calibration_ = calibration_of(made.method, numbers, len(made.shares_))
+        if made.shares_.shape != fitted.classes_.shape:
+            raise ModelFileError("its map is of other classes")
+        set_features(made, core(made).model_.schema)
+        return made
 
     def explain(
         self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
     ) -> Explanation:
-        """What each column says for each class, adding up to the calibrated posterior.
-
-        ``names`` are those of the columns of a matrix.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        top : int, optional
-            Show so many columns, those with the widest spread between classes, and the others as one.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self)
         raw: Explanation = self.estimator_.explain(X, top, names=names)
-        moved = 0.0 if prior is None else self._moved(prior)
+        moved = self._moved(prior)
         before = self.estimator_.predict_log_proba(X)
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
         changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
@@ -307,43 +263,6 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
         )
 
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row, as the classifier's own ``counterfactual``.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        hold : sequence of str
-            Columns that stay as they are (age, sex).
-        columns : {1, 2}, default 1
-            Change one column, or two together where that takes a smaller change.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
-
-    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        found: Flips = self.estimator_.flips(X, decide, outcomes, free)
-        return found
-
     def nomogram(
         self,
         target: Label | None = None,
@@ -352,26 +271,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         among: TableLike | None = None,
         names: NamesLike = None,
     ) -> Nomogram:
-        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes.
-
-        Parameters
-        ----------
-        target : class, optional
-            The class whose odds are shown.
-        rival : class, optional
-            The class it is compared with; needed with more than two classes.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self)
         plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
-        moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
+        moved = float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
             return replace(plain, link=plain.link.scaled(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
@@ -383,9 +286,6 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "
             f"calibrate by 'temperature', or ask the classifier itself (estimator_.nomogram)"
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -411,7 +311,7 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
 
 def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: WeightsLike) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
-    inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
+    inner = core(fitted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return learn_rows(inner.spec(), X, y, weight).digest == replace(inner.model_, weighting=None).digest

@@ -374,7 +374,7 @@ class BayesClassifier(Views, Learner):
             frame.
         """
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
-        prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
+        prior = shift.by_class
         adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
         adapted = adapted.with_model(replace(self.model_, prior=normal_prior(prior)))
         adapted.prior_shift_ = shift

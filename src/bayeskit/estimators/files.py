@@ -13,18 +13,19 @@ from typing import Any, TypeAlias
 from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError
-from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
-from bayeskit.estimators.revive import revive
+from bayeskit.estimators.revive import revive, revive_bundle
+from bayeskit.estimators.wrapper import Wrapper, core
 from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
 from bayeskit.replacement import lock_file
 from bayeskit.storage import container, model_file, network_file
+from bayeskit.storage.bundle import Bundle
 
-Learner: TypeAlias = BayesClassifier | AutoBayes
+Learner: TypeAlias = BayesClassifier | Wrapper
 
 
-def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
+def load(path: FilePath) -> BayesClassifier | Network | Wrapper:
     """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget.
 
     Parameters
@@ -45,8 +46,9 @@ def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
     kind = container.peek(path).get("model")
     if kind == network_file.KIND:
         return Network.restored(path)
-    if kind == model_file.ESTIMATORS["AutoBayes"]:
-        return AutoBayes.restored(path)
+    if kind in model_file.BUNDLES.values():
+        with model_file.doubts(path):
+            return revive_bundle(Bundle.load(path))
     model, name, settings = model_file.load(path)
     with model_file.doubts(path):
         return revive(model, name, settings)
@@ -70,8 +72,8 @@ def merge(models: Iterable[Any]) -> Any:
     MergeError
         They count different things.
     """
-    given = [models] if isinstance(models, BayesClassifier | Network | AutoBayes) else list(models)
-    if not given or not all(isinstance(model, BayesClassifier | Network | AutoBayes) for model in given):
+    given = [models] if isinstance(models, BayesClassifier | Network | Wrapper) else list(models)
+    if not given or not all(isinstance(model, BayesClassifier | Network | Wrapper) for model in given):
         raise MergeError("merge takes a list of at least one fitted bayeskit classifier, or network")
     return reduce(lambda a, b: a.merge(b), given)
 
@@ -145,11 +147,6 @@ def warn_of_journal(path: FilePath) -> None:
             f"neither those rows nor its journal are kept",
             stacklevel=3,
         )
-
-
-def core(model: Learner) -> BayesClassifier:
-    """The classifier that knows the columns and the rows: of a pool the one that reads them."""
-    return model.reader_ if isinstance(model, AutoBayes) else model
 
 
 def _learner(path: FilePath) -> Learner:

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,11 +40,19 @@ FORMS = {  # by the ending of a file's name
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
+@runtime_checkable
+class FrameEngine(Protocol):
+    """An engine whose executors work answers out where the rows are."""
+
+    def frame(self, rows: Any, columns: Any, answers: Any, schema: pa.Schema) -> Frame:
+        """A frame of answers."""
+
+
 def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
-    if hasattr(engine, "frame"):
+    if isinstance(engine, FrameEngine):
         if asked.pool is not None:
             raise InputError(
                 f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "
@@ -67,8 +75,11 @@ def predicted_file(
     ``path`` may be an open binary file. ``form`` is "csv", "parquet", "xlsx", "json" (an array of records), "json
     lines" or "safe csv", which a spreadsheet does not run; what the name says unless given, CSV where there is none.
     """
+    digits = wanted.pop("digits", None)
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
+    if digits is not None:
+        batches = (_rounded(batch, len(answers.keep), digits) for batch in batches)
     if not isinstance(path, str | os.PathLike):
         return WRITERS[form or "csv"](path, answers.schema, batches)
     name = os.fspath(path)
@@ -80,6 +91,14 @@ def predicted_file(
         if (expected := rows_of(asked.table.source.rows)) not in (None, rows):
             raise InputError(f"{expected} rows were to be answered, but {rows} were; the source has changed, ask again")
     return rows
+
+
+def _rounded(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
+    """The numbers of the answers to so many places; columns that were kept stay as they are."""
+    columns = [
+        pc.round(c, digits) if j >= kept and pa.types.is_floating(c.type) else c for j, c in enumerate(batch.columns)
+    ]
+    return pa.record_batch(columns, schema=batch.schema)
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
@@ -216,16 +235,12 @@ def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Itera
 def _pooled(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
-    if answers.evidence:
-        raise InputError(
-            f"{type(pool).__name__} weighs what several models say of the classes and has no density of rows, so no "
-            f"evidence; ask a model that has one (fit it with --model naive)"
-        )
 
     def step(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         rows = pa.Table.from_batches([batch]).select(list(answers.model.schema.names))
         explained = pool.explain(rows, prior=prior) if answers.reasons else None
-        return answers.beside(batch, pool.predict_proba(rows, prior), explained=explained)
+        evidence = pool.log_evidence(rows, prior) if answers.evidence else None
+        return answers.beside(batch, pool.predict_proba(rows, prior), evidence, explained)
 
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
     return engine.map(table.source.rows, answers.columns, step)

@@ -17,7 +17,6 @@ from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
-from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
@@ -297,3 +296,10 @@ def fitted_weights(weights: object) -> bool:
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
     return weights is not None
+
+
+def any_table(tags: Tags) -> Tags:
+    """With holes, texts, categories and sparse matrices among what it takes."""
+    for name in ("allow_nan", "string", "categorical", "sparse"):
+        setattr(tags.input_tags, name, True)
+    return tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -166,7 +166,7 @@ class NetworkBayes(Dependent):
         """The arcs of the structure in the order of the columns, the class before them."""
         if self.structure is None:
             return None
-        graph = Graph.of(getattr(self.structure, "edges", self.structure))
+        graph = Graph.of(edges_of(self.structure))
         target = schema.target or (self.model_.schema.target if self._fitted else None)
         label = target if target in graph.parents or CLASS in schema.names else CLASS
         nodes: dict[str | None, str | None] = {label: None, **{name: name for name in schema.names if name != label}}
@@ -219,5 +219,19 @@ class NetworkBayes(Dependent):
     def saved_settings(self) -> Json:
         found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
-            found["structure"] = tuple(getattr(self.structure, "edges", self.structure))
+            found["structure"] = tuple(edges_of(self.structure))
         return found
+
+
+@runtime_checkable
+class HasEdges(Protocol):
+    """A network."""
+
+    @property
+    def edges(self) -> Any:
+        """Its arcs, pairs of nodes."""
+
+
+def edges_of(structure: Any) -> Any:
+    """The arcs of a network, or arcs as they are given."""
+    return structure.edges if isinstance(structure, HasEdges) else structure

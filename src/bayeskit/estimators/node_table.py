@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeVar
@@ -138,4 +138,4 @@ class NodeTable:
 
 
 def _is_column(values: Any) -> bool:
-    return not isinstance(values, str) and hasattr(values, "__len__")
+    return not isinstance(values, str) and isinstance(values, Sized)

@@ -8,6 +8,8 @@ from sklearn.pipeline import Pipeline
 
 from bayeskit.arrays import TableLike
 from bayeskit.errors import InputError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.explain.explanation import Explanation
 
 
@@ -45,7 +47,7 @@ def explain_pipeline(pipeline: Any, X: TableLike, top: int | None = None, **more
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) < 2:
         raise InputError(f"{pipeline!r} is no pipeline of scikit-learn with steps before its classifier; call explain")
     before, classifier = pipeline[:-1], pipeline.steps[-1][1]
-    if not hasattr(classifier, "explain"):
+    if not isinstance(classifier, BayesClassifier | Wrapper):
         raise InputError(f"{type(classifier).__name__} explains nothing; end the pipeline in a bayeskit classifier")
     rows = before.transform([X] if isinstance(X, str) else X)
     found: Explanation = classifier.explain(rows, top, names=_names(before), **more)

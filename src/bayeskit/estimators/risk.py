@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,25 +17,32 @@ from bayeskit.arrays import (
     ColumnNames,
     CostsLike,
     Float,
+    Frame,
     Int,
     Label,
     LabelsLike,
     NamesLike,
+    PriorLike,
     TableLike,
     WeightsLike,
 )
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
-from bayeskit.errors import InputError, KindError
-from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.errors import InputError, KindError, MergeError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import changed
+from bayeskit.estimators.revive import disclose, enclose
+from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
+from bayeskit.evaluation.protocols import ReadsTables, features_of, gives_probabilities, score_samples
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom
-from bayeskit.explain.nomogram import Nomogram
+from bayeskit.explain.flips import Flips, Freedom
+from bayeskit.model.codec import build, describe
 from bayeskit.model.model import Model
 from bayeskit.portable.program import Portable, Program, Unportable
+from bayeskit.storage.bundle import Bundle
 
 
-class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RiskClassifier(MetaEstimatorMixin, Wrapper):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
     Parameters
@@ -103,27 +111,75 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._check_settings()
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
-        if not hasattr(self.estimator, "predict_proba"):
+        if not gives_probabilities(self.estimator):
             raise KindError(
                 f"{type(self.estimator).__name__} gives no probabilities (predict_proba), so no expected cost; "
                 f"choose a classifier that does, or calibrate it"
             )
         fitted = clone(self.estimator).fit(X, y, **fit_params)
+        return self._adopt(fitted)
+
+    def _adopt(self, fitted: Any) -> Self:
+        """Take a fitted estimator, if the costs have its classes."""
         costs = Costs.of(self.costs, fitted.classes_.tolist())
         costs.matrix_for(fitted.classes_)
         self.estimator_, self.costs_ = fitted, costs
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(features_of(fitted))
         return self
+
+    @property
+    def base_(self) -> BayesClassifier | Wrapper:
+        if isinstance(self.estimator_, BayesClassifier | Wrapper):
+            return self.estimator_
+        raise KindError(
+            f"this asks a bayeskit classifier for its terms, and {type(self.estimator_).__name__} is none; wrap one of "
+            f"bayeskit's"
+        )
 
     @property
     def classes_(self) -> Array:
         """The classes of the estimator; columns of probabilities follow this order."""
-        if not hasattr(self, "estimator_"):
+        if not self._fitted:
             raise AttributeError("classes_ is there after fit")
         classes: Array = self.estimator_.classes_
         return classes
+
+    calibrated: Any = Refused("acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it")
+
+    @if_inside
+    def partial_fit(
+        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
+    ) -> Self:
+        self._check_settings()
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        fitted = self._copied() if self._fitted else clone(self.estimator)
+        return self._adopt(fitted.partial_fit(X, y, classes, **weight))
+
+    def _copied(self) -> Any:
+        """The estimator, to be changed; models of this library are replaced whole, so that one level is enough."""
+        inner = self.estimator_
+        return copy(inner) if isinstance(inner, BayesClassifier | Wrapper) else deepcopy(inner)
+
+    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        check_is_fitted(self)
+        return self._adopt(copy(self.base_).forget(X, y, sample_weight))
+
+    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
+        check_is_fitted(self)
+        return self._adopt(copy(self.base_).renew(X, y, sample_weight))
+
+    def merge(self, other: Any) -> Self:
+        if not isinstance(other, RiskClassifier):
+            raise MergeError(f"cannot merge RiskClassifier with {type(other).__name__}; give two of one kind")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        return type(self)(**self.get_params(deep=False))._adopt(self.base_.merge(other.base_))
+
+    def adapt_prior(self, X: TableLike) -> Self:
+        check_is_fitted(self)
+        adapted = self.base_.adapt_prior(X)
+        return self._with(estimator_=adapted, prior_shift_=adapted.prior_shift_)
 
     def decide(self, X: TableLike) -> Decision:
         """For each row what every action is expected to cost, and the best; abstaining is left aside.
@@ -136,7 +192,7 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         return self._decided(X)[0]
 
-    def predict(self, X: TableLike) -> Array:
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
         """The action of each row; in the type of the classes if every answer is one.
 
         Parameters
@@ -144,8 +200,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : table
             Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
             frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
         """
-        decision, refused = self._decided(X)
+        decision, refused = self._decided(X, self.predict_proba(X, prior))
         if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
             return decision.action.astype(self.classes_.dtype)
         return np.where(refused, np.array([self.abstain], dtype=object), decision.action)
@@ -178,23 +236,17 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             refused |= self._usual(X) < self.outlier
         return decision, refused
 
-    def predict_proba(self, X: TableLike) -> Float:
-        """P(class | row) of the estimator, (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
-        check_is_fitted(self, "estimator_")
-        proba: Float = self.estimator_.predict_proba(X)
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        check_is_fitted(self)
+        proba: Float = self.estimator_.predict_proba(X) if prior is None else self.base_.predict_proba(X, prior)
         return proba
 
-    def table_reader(self) -> Model | None:
-        """The model that knows the columns, if the estimator is of this library."""
-        inner = self.estimator_
-        return inner.table_reader() if isinstance(inner, Wrapper) else None
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        check_is_fitted(self)
+        if isinstance(self.estimator_, BayesClassifier | Wrapper):
+            return self.estimator_.predict_log_proba(X, prior)
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, prior))
 
     def program(self) -> Program:
         """The portable program of the estimator, whose posterior the costs are weighed with."""
@@ -203,107 +255,65 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.program()
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
-        """log P(class | row) of the estimator, (n, K), if it says it so."""
         inner = self.estimator_
-        return inner.honest_log_proba(X) if isinstance(inner, Wrapper) else None
+        return inner.honest_log_proba(X) if isinstance(inner, ReadsTables) else None
 
-    def explain(self, X: TableLike, top: int | None = None, names: NamesLike = None) -> Explanation:
-        """What each column says for each class, adding up to the posterior that the costs are weighed with.
+    def table_reader(self) -> Model | None:
+        inner = self.estimator_
+        return inner.table_reader() if isinstance(inner, ReadsTables) else None
 
-        ``names`` are those of the columns of a matrix.
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
+    ) -> Explanation:
+        check_is_fitted(self)
+        return self.base_.explain(X, top, prior, names)
 
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        top : int, optional
-            Show so many columns, those with the widest spread between classes, and the others as one.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
-        found: Explanation = self._explaining("explain").explain(X, top, names=names)
-        return found
+    def predict_frame(
+        self,
+        X: TableLike,
+        keep: ColumnNames = (),
+        prior: PriorLike = None,
+        *,
+        costs: CostsLike = None,
+        evidence: bool = False,
+        reasons: int = 0,
+    ) -> Frame:
+        check_is_fitted(self)
+        self.check_acts()
+        costs = self.costs_ if costs is None else costs
+        return super().predict_frame(X, keep, prior, costs=costs, evidence=evidence, reasons=reasons)
+
+    def check_acts(self) -> None:
+        """Refuse to put actions beside rows where it may abstain."""
+        if self.may_abstain:
+            raise KindError(
+                "predict_frame(): RiskClassifier may abstain, which its columns do not show; call predict, or decide"
+            )
 
     def counterfactual(
         self,
         X: TableLike,
+        prior: PriorLike = None,
         among: TableLike | None = None,
         *,
         hold: ColumnNames = (),
         columns: int = 1,
         names: NamesLike = None,
     ) -> Flips:
-        """What would change the action of each row: in each column the nearest value that does; abstaining counts.
-
-        ``among``, ``hold``, ``columns`` and ``names`` as in the classifier's own ``counterfactual``.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        hold : sequence of str
-            Columns that stay as they are (age, sex).
-        columns : {1, 2}, default 1
-            Change one column, or two together where that takes a smaller change.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self)
         actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
-        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns, names))
+        free = Freedom.of(among, hold, columns, names)
+        return self.flips(X, lambda table: self._taken(table, prior), actions, free)
 
-    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        found: Flips = self._explaining("counterfactual").flips(X, decide, outcomes, free)
-        return found
-
-    def _taken(self, X: TableLike) -> tuple[Int, Float]:
+    def _taken(self, X: TableLike, prior: PriorLike) -> tuple[Int, Float]:
         """The action of each row by number, the last one for none, and its probability if it is a class."""
-        proba = self.predict_proba(X)
+        proba = self.predict_proba(X, prior)
         decision, refused = self._decided(X, proba)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
         column = np.array([place.get(action, -1) for action in (*self.costs_.actions, None)])
         action = np.where(refused, len(column) - 1, decision.best)
         chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
         return action, chance
-
-    def nomogram(
-        self,
-        target: Label | None = None,
-        rival: Label | None = None,
-        among: TableLike | None = None,
-        names: NamesLike = None,
-    ) -> Nomogram:
-        """The nomogram of the estimator's posterior.
-
-        Parameters
-        ----------
-        target : class, optional
-            The class whose odds are shown.
-        rival : class, optional
-            The class it is compared with; needed with more than two classes.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "estimator_")
-        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among, names=names)
-        return found
-
-    def _explaining(self, what: str) -> Any:
-        if not hasattr(self.estimator_, "explain"):
-            raise KindError(
-                f"{what}() asks a bayeskit classifier for its terms, and {type(self.estimator_).__name__} is none; "
-                f"wrap one of bayeskit's"
-            )
-        return self.estimator_
 
     def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
         """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).
@@ -333,25 +343,30 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=weights))
 
     def _usual(self, X: TableLike) -> Float:
-        for name in ("log_evidence", "score_samples"):
-            if hasattr(self.estimator_, name):
-                usual: Float = getattr(self.estimator_, name)(X)
-                return usual
-        raise KindError(
-            f"outlier={self.outlier}: {type(self.estimator_).__name__} has neither log_evidence nor score_samples; "
-            f"choose a classifier with a density, or leave outlier=None"
-        )
+        inner = self.estimator_
+        return inner.log_evidence(X) if isinstance(inner, BayesClassifier | Wrapper) else score_samples(inner, X)
+
+    def bundle(self) -> Bundle:
+        costs = self.costs_
+        notes = {"costs": describe([costs.classes, costs.actions, costs.matrix]), "given": self.costs is not None}
+        return enclose(type(self).__name__, changed(self, "estimator", "costs"), self.base_, notes, {})
+
+    @classmethod
+    def from_bundle(cls, saved: Bundle) -> Self:
+        """Back from a file."""
+        fitted, notes, _ = disclose(saved)
+        classes, actions, matrix = build(notes["costs"])
+        costs = Costs(np.array(matrix, dtype=np.float64), classes, actions)
+        made = cls(clone(fitted), costs if notes["given"] else None, **saved.settings)
+        made._check_settings()
+        return made._adopt(fitted)
 
     def _check_settings(self) -> None:
-        for name in ("reject", "threshold", "outlier"):
-            value = getattr(self, name)
+        for name, value in (("reject", self.reject), ("threshold", self.threshold), ("outlier", self.outlier)):
             if value is not None and not np.isfinite(value):
                 raise InputError(f"{name}={value!r}: give a finite number, or None")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold={self.threshold!r} is a probability, between 0 and 1")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

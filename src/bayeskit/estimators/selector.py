@@ -18,8 +18,8 @@ from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quote
 from bayeskit.errors import InputError
+from bayeskit.estimators.learner import any_table
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.tags import any_table
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.numerics.information import of_levels, of_numbers

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold

@@ -148,7 +148,11 @@ def _without_missing(weights: Float, levels: Levels) -> Float:
 
 
 def _borders(cells: Cells, other: Cells | None) -> Float | None:
-    """Borders that divide the weight about evenly and no cell, and the ends of what was seen; None if there are no."""
+    """Borders that divide the weight about evenly and no cell; None if there are none.
+
+    Values beyond all that were seen join the outermost cells: cells that are chosen to be empty would be filled by
+    other rows more often than chance says.
+    """
     edges, grid = cells.edges, cells.grid
     if not len(edges):
         return None
@@ -158,10 +162,9 @@ def _borders(cells: Cells, other: Cells | None) -> Float | None:
     reached = below[np.searchsorted(edges, able, side="right")] / max(below[-1], 1e-300)
     goals = np.arange(1, GROUPS) / GROUPS
     inner = able[np.minimum(np.searchsorted(reached, goals), len(able) - 1)] if len(able) else able
-    ends = []
-    if grid is not None and other is None:  # beyond what was seen
-        ends = [np.nextafter(edges[0], -np.inf) if grid == 0 else edges[0] - grid, edges[-1]]
-    borders = np.unique(np.array([*inner, *ends], dtype=np.float64))
+    if len(edges) == 1 and grid == 0 and other is None:  # one value: whether others are below, equal or above
+        inner = np.array([np.nextafter(edges[0], -np.inf), edges[0]])
+    borders = np.unique(inner[inner < edges[-1]] if len(edges) > 1 else inner)
     return borders if len(borders) else None
 
 

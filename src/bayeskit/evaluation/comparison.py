@@ -16,8 +16,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.score import ByRow
+from bayeskit.evaluation.score import ByRow, PredictedRows
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import LEVEL, effective
 from bayeskit.plots.style import Display

@@ -14,7 +14,7 @@ from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.column_counts import Counts, Known, counted_by, known_columns
 from bayeskit.evaluation.new_rows import Accuracy, Evidence, read_new_rows
-from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.evaluation.protocols import ReadsTables
 from bayeskit.model.model import Model
 from bayeskit.numerics.two_samples import (
     NORMAL,
@@ -228,7 +228,7 @@ def drift(
         )
     share = 1.0 if effective_rows is None else float(effective_rows) / whole
     notes = _notes(known_model, effective_rows)
-    other = _reader(new, "new") if isinstance(new, Wrapper) else None
+    other = _reader(new, "new") if isinstance(new, ReadsTables) else None
     if other is not None:
         if sample_weight is not None:
             raise InputError("sample_weight belongs to rows; a second model has the weights it was fitted with")
@@ -252,7 +252,7 @@ def drift(
 
 
 def _reader(model: Any, argument: str) -> Model:
-    reader = model.table_reader() if isinstance(model, Wrapper) else None
+    reader = model.table_reader() if isinstance(model, ReadsTables) else None
     if reader is None:
         raise KindError(
             f"drift({argument}) is {type(model).__name__}, which keeps no counts; give a fitted classifier of bayeskit"

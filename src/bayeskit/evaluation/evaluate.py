@@ -25,14 +25,11 @@ from bayeskit.arrays import (
 )
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
-from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
-from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_decisions
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import Actions, DecisionCosts, actions_of, costs_of_decisions, price_decisions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
-from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
 from bayeskit.evaluation.intervals import design_effect
@@ -49,9 +46,9 @@ from bayeskit.evaluation.methods import (
     method_of,
 )
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.protocols import SupportsSpec
-from bayeskit.evaluation.refit import Refit, done_by, weighted
+from bayeskit.evaluation.protocols import SupportsSpec, can_fit
+from bayeskit.evaluation.refit import FoldModels, Refit, done_by, weighted
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
@@ -220,7 +217,7 @@ class MemoryRun:
 
     def run(self, model: Classifier, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
         """A model evaluated; ``keep`` the models of folds that are refitted."""
-        if not hasattr(model, "fit") or isinstance(model, type):
+        if not can_fit(model) or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
         self._check_room()
         models, rows = self._fold_models(model), self.sample.rows

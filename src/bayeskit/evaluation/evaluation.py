@@ -15,17 +15,16 @@ from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.decision_curve import THRESHOLDS, DecisionCurve
-from bayeskit.evaluation.fold_models import FoldModels
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
+from bayeskit.evaluation.refit import FoldModels
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES, with_scores
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, Curve, Interval, curve, effective
-from bayeskit.plots.panels import Panels
-from bayeskit.plots.style import Display
+from bayeskit.plots.style import Display, Panels
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.groups import Groups

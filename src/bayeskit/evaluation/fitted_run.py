@@ -18,12 +18,11 @@ from bayeskit.data.schema import Column
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import answering, is_outside
 from bayeskit.errors import InputError
-from bayeskit.evaluation.deciding import actions_of, costs_of_decisions
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts, actions_of, costs_of_decisions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Method
-from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.evaluation.protocols import ReadsTables
 from bayeskit.evaluation.refit import done_by, logs_of
 from bayeskit.evaluation.stream import PARTS, Judged, measured
 from bayeskit.model.labelled_table import LabelledTable
@@ -48,7 +47,7 @@ class FittedRun:
         check_is_fitted(model)
         if not is_outside(self.X):
             return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
-        known = model.table_reader() if isinstance(model, Wrapper) else None
+        known = model.table_reader() if isinstance(model, ReadsTables) else None
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
         table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)

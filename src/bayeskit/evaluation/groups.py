@@ -20,8 +20,7 @@ from bayeskit.evaluation.grouping import Grouping
 from bayeskit.evaluation.intervals import corrected_error, no_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.score import TableScore
+from bayeskit.evaluation.score import PredictedRows, TableScore
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows

@@ -138,11 +138,11 @@ class CrossValidation:
     def __str__(self) -> str:
         if isinstance(self.folds, Integral):
             return _times(f"{self.folds}-fold cross-validation", self.repeats)
-        how = repr(self.folds).split("(")[0] if hasattr(self.folds, "split") else "given folds"
+        how = repr(self.folds).split("(")[0] if isinstance(self.folds, Splitter) else "given folds"
         return f"cross-validation by {how}"
 
     def splits(self, rows: Rows, rng: np.random.Generator) -> Iterator[Split]:
-        if hasattr(self.folds, "split"):
+        if isinstance(self.folds, Splitter):
             yield from _of_splitter(self.folds, rows)
         elif isinstance(self.folds, Integral):
             self._check(rows, int(self.folds))
@@ -301,7 +301,7 @@ def _of_numbers(given: object, rows: Rows) -> Split:
     return Split(fold.astype(np.int64), len(names), tuple(range(len(names))))
 
 
-def _of_splitter(splitter: Any, rows: Rows) -> Iterator[Split]:
+def _of_splitter(splitter: Splitter, rows: Rows) -> Iterator[Split]:
     """The divisions of a scikit-learn splitter; those that make up one partition come as one."""
     y = rows.classes[np.maximum(rows.codes, 0)]
     n = len(rows)

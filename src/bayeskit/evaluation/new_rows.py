@@ -18,7 +18,7 @@ from bayeskit.decision.sampling import draw_rows
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError
 from bayeskit.evaluation.column_counts import Counts, Known, Tally
-from bayeskit.evaluation.protocols import SupportsSpec, Wrapper
+from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
@@ -137,7 +137,7 @@ def _log_proba(classifier: Any, model: Model, block: Block, prior: Float, batch:
     if isinstance(classifier, SupportsSpec):
         return model.posterior(block, prior, log=True)
     rows = batch.dense() if isinstance(batch, Matrix) else pa.Table.from_batches([batch]).select(model.schema.names)
-    said = classifier.honest_log_proba(rows) if isinstance(classifier, Wrapper) else None
+    said = classifier.honest_log_proba(rows) if isinstance(classifier, ReadsTables) else None
     with np.errstate(divide="ignore"):
         found: Float = np.log(classifier.predict_proba(rows)) if said is None else said
     return found

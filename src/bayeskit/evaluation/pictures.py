@@ -12,9 +12,8 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
 from bayeskit.plots.heat import ConfusionDisplay
-from bayeskit.plots.panels import Panels
 from bayeskit.plots.spread import FoldDisplay
-from bayeskit.plots.style import Display
+from bayeskit.plots.style import Display, Panels
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.evaluation import Evaluation

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 from bayeskit.arrays import Float, TableLike
+from bayeskit.errors import KindError
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
 
@@ -24,7 +26,7 @@ class SupportsSpec(Protocol):
 
 
 @runtime_checkable
-class Wrapper(Protocol):
+class ReadsTables(Protocol):
     """A classifier that reads tables as a model does, perhaps around others: a pool, a calibration, a decision."""
 
     def table_reader(self) -> Model | None:
@@ -45,3 +47,44 @@ class Decider(Protocol):
     @property
     def may_abstain(self) -> bool:
         """Whether a row may be left undecided."""
+
+
+# What estimators of other libraries can do is asked here, and nowhere else.
+
+
+def gives_probabilities(estimator: object) -> bool:
+    """Whether it has ``predict_proba``; some have it only with certain settings."""
+    return hasattr(estimator, "predict_proba")
+
+
+def check_offers(estimator: object, method: str) -> None:
+    """AttributeError where an estimator has no such method, with its own words."""
+    getattr(estimator, method)
+
+
+def can_fit(estimator: object) -> bool:
+    """Whether it learns from rows, as every estimator of scikit-learn does."""
+    return hasattr(estimator, "fit")
+
+
+def steps_of(estimator: object) -> Sequence[tuple[str, Any]]:
+    """The steps of a pipeline; none of any other estimator."""
+    steps: Sequence[tuple[str, Any]] = getattr(estimator, "steps", ())
+    return steps
+
+
+def features_of(fitted: object) -> dict[str, Any]:
+    """Number and names of the columns of a fit, as far as the estimator tells them."""
+    told = {name: getattr(fitted, name, None) for name in ("n_features_in_", "feature_names_in_")}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def score_samples(fitted: Any, X: TableLike) -> Float:
+    """log p(row) of a density estimator, (n,)."""
+    if not hasattr(fitted, "score_samples"):
+        raise KindError(
+            f"{type(fitted).__name__} has neither log_evidence nor score_samples, so rows cannot be told as outliers; "
+            f"choose a classifier with a density, or leave outlier=None"
+        )
+    usual: Float = fitted.score_samples(X)
+    return usual

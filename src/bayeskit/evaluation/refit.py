@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from bayeskit.arrays import Array, ArrayLike, Classifier, Float, Int, TableLike
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
-from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.evaluation.protocols import ReadsTables, gives_probabilities, steps_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 
 TOLERANCE = 1e-6
@@ -36,7 +36,7 @@ class Refit:
     grids: ClassVar[tuple[str, ...]] = ()  # nothing is that of all rows
 
     def __post_init__(self) -> None:
-        if not hasattr(self.estimator, "predict_proba"):
+        if not gives_probabilities(self.estimator):
             raise KindError(
                 f"{type(self.estimator).__name__} gives no probabilities (it has no predict_proba); wrap it in "
                 f"sklearn.calibration.CalibratedClassifierCV, or choose another model"
@@ -101,7 +101,7 @@ def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:
     Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
     of their probabilities.
     """
-    logs = estimator.honest_log_proba(X) if isinstance(estimator, Wrapper) else None
+    logs = estimator.honest_log_proba(X) if isinstance(estimator, ReadsTables) else None
     if logs is not None:
         checked(np.exp(logs), estimator.classes_, classes)
         return _placed(logs, estimator.classes_, classes, -np.inf)
@@ -121,7 +121,7 @@ def weighted(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
     """The argument that gives an estimator its weights; the last step of a pipeline takes them."""
     if weight is None:
         return {}
-    steps = getattr(estimator, "steps", None)
+    steps = steps_of(estimator)
     last = steps[-1][1] if steps else estimator
     if "sample_weight" not in inspect.signature(last.fit).parameters:
         raise InputError(f"{type(last).__name__} takes no sample_weight; evaluate it without weights")
@@ -148,3 +148,24 @@ def _placed(values: Float, given: Array, classes: Array, absent: float) -> Float
     out = np.full((len(values), len(classes)), absent)
     out[:, [place[label] for label in np.asarray(given).tolist()]] = values
     return out
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """Of one division of the rows, or of leaving one out; a model that was not kept is fitted when it is asked for."""
+
+    model: Any
+    sample: LabelledTable
+    split: Split | None  # None: each row was left out by itself
+    fitted: dict[int, Any] = field(default_factory=dict)  # by fold
+
+    def of(self, row: int) -> Any:
+        """The model that predicted a row."""
+        fold = row if self.split is None else int(self.split.fold[row])
+        if fold not in self.fitted:
+            every = np.arange(len(self.sample.rows))
+            training = every != row if self.split is None else self.split.training(fold)
+            X, y, weight = self.sample.take(np.flatnonzero(training & self.sample.rows.counted))
+            estimator = clone(self.model)
+            self.fitted[fold] = estimator.fit(X, y, **weighted(estimator, weight))
+        return self.fitted[fold]

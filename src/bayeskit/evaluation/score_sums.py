@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.scores import ROW_SCORES
 from bayeskit.memory import check_memory
 from bayeskit.numerics.rates import BINS, FIELDS, effective, ratio, width_bins

@@ -19,8 +19,7 @@ from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.grouping import Grouping
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.score import ByRow
+from bayeskit.evaluation.score import ByRow, PredictedRows
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.numerics.rates import effective, ratio

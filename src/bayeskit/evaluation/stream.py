@@ -19,12 +19,12 @@ from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut, Method
-from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.singles import Singles
@@ -224,11 +224,10 @@ def _division(method: Method, key: ColumnLike, seed: int) -> HashSplit | None:
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:
         return None
-    if getattr(method, "repeats", 1) == 1:
-        if isinstance(method, Holdout):
-            return HashSplit((float(method.test_size), 1.0), seed, key)
-        if isinstance(method, CrossValidation) and isinstance(method.folds, int):
-            return HashSplit(tuple((f + 1) / method.folds for f in range(method.folds)), seed, key)
+    if isinstance(method, Holdout) and method.repeats == 1:
+        return HashSplit((float(method.test_size), 1.0), seed, key)
+    if isinstance(method, CrossValidation) and method.repeats == 1 and isinstance(method.folds, int):
+        return HashSplit(tuple((f + 1) / method.folds for f in range(method.folds)), seed, key)
     raise InputError(
         f"{method} is not for a stream, whose rows are read but not kept; use CrossValidation(number of folds), "
         f"Holdout or LeaveOneOut without repeats, or read the rows into memory"

@@ -20,6 +20,12 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import ALL
 
 PREDICTION, ACTION, COST, EVIDENCE, REASONS = "prediction", "action", "expected_cost", "log_evidence", "reasons"
+STRENGTHS = (  # log-odds from which evidence is called so: odds of 150, 20 and 3 (Kass and Raftery 1995)
+    (5.0, "very strongly"),
+    (3.0, "strongly"),
+    (1.1, "clearly"),
+    (0.0, "weakly"),
+)
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,8 @@ class Answers:
     """A batch of rows in, a batch of answers out: the kept columns, the prediction, and ``P(class)`` of every class.
 
     ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
-    columns that speak most for the prediction, with their share of the log-odds against the other classes. The same on
-    every engine, in workers too.
+    columns that speak most for or against the prediction, in words, with their share of the log-odds against the other
+    classes. The same on every engine, in workers too.
     """
 
     model: Model
@@ -90,7 +96,7 @@ class Answers:
         """The answers about rows that are encoded already."""
         proba = self.model.posterior(block, self.prior)
         evidence = self.model.evidence(block, self.prior) if self.evidence else None
-        return self.beside(batch, proba, evidence, self._explained(block, proba) if self.reasons else None)
+        return self.beside(batch, proba, evidence, self._explained(block, batch, proba) if self.reasons else None)
 
     def beside(
         self, batch: pa.RecordBatch, proba: Float, evidence: Float | None = None, explained: Explanation | None = None
@@ -106,18 +112,35 @@ class Answers:
         columns += [] if explained is None else [pa.array(self._reasons(explained), pa.string())]
         return pa.record_batch(columns, schema=self.schema)
 
-    def _explained(self, block: Block, proba: Float) -> Explanation:
-        names, nothing = self.model.density.columns, ((),) * block.rows  # neighbours speak of all columns at once
-        return Explanation(self.model.classes, self.prior, names, self.model.terms(block), nothing, proba)
+    def _explained(self, block: Block, batch: pa.RecordBatch, proba: Float) -> Explanation:
+        names = self.model.density.columns
+        held: tuple[tuple[Any, ...], ...] = ((),) * block.rows  # neighbours speak of all columns at once
+        if names == self.model.schema.names:
+            values = [batch.column(name).to_pylist() for name in names]
+            held = tuple(tuple(None if v != v else v for v in row) for row in zip(*values, strict=True))
+        return Explanation(self.model.classes, self.prior, names, self.model.terms(block), held, proba)
 
     def _reasons(self, explained: Explanation) -> list[str]:
-        names, rows = explained.parts, len(explained)
-        shares = np.array([explained.evidence(i)[1:] for i in range(rows)]).reshape(rows, len(names))
-        most = np.argsort(-shares, axis=1, kind="stable")[:, : self.reasons]
+        """The columns that say most, with what the row holds there, for or against the prediction, and how strongly."""
+        rows = len(explained)
+        shares = np.array([explained.evidence(i)[1:] for i in range(rows)]).reshape(rows, len(explained.parts))
+        most = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, : self.reasons]
         return [
-            ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)
+            "; ".join(_reason(explained, i, j, float(shares[i, j])) for j in some if shares[i, j])
             for i, some in enumerate(most.tolist())
         ]
+
+
+def _reason(explained: Explanation, row: int, part: int, share: float) -> str:
+    """One column in words.
+
+    >>> [next(word for least, word in STRENGTHS if odds >= least) for odds in (0.5, 2.0, 4.0, 9.0)]
+    ['weakly', 'clearly', 'strongly', 'very strongly']
+    """
+    name, value = explained.parts[part], explained.value(row, part) if explained.values[row] else ""
+    word = next(word for least, word in STRENGTHS if abs(share) >= least)
+    held = f"{name} = {value}" if value else name
+    return f"{held} {word} {'for' if share > 0 else 'against'} ({share:+.2f})"
 
 
 def _plain(f: pa.Field) -> pa.Field:

@@ -16,7 +16,7 @@ _PLACES = {
     "NeighbourDisplay": "ellipses",
     "NetworkDisplay": "network",
     "NomogramDisplay": "nomogram",
-    "Panels": "panels",
+    "Panels": "style",
     "PopulationDisplay": "heat",
     "RegionDisplay": "planes",
     "ReliabilityDisplay": "curves",

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Axes, Classifier, Float, Json, LabelsLike, TableLike
 from bayeskit.data.frame import shorten
+from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
 from bayeskit.plots.style import LEGEND, Display, codes_of, colour, entry, labels_of, legend, line, tidy
 
 HISTOGRAMS = 6  # classes up to which the data are drawn too
 LEVELS = 15  # levels with a place on the axis
+
+
+@runtime_checkable
+class HasMarginal(Protocol):
+    """A classifier with a density of each column."""
+
+    @property
+    def schema_(self) -> Schema:
+        """Its columns."""
+
+    def marginal(self, column: str) -> Any:
+        """p(x | c) of one of them."""
 
 
 @dataclass(eq=False, repr=False)
@@ -63,10 +76,10 @@ class DensityDisplay(Display):
         column : str
             The column.
         """
-        if not hasattr(estimator, "marginal"):
+        if not isinstance(estimator, HasMarginal):
             raise InputError(f"{type(estimator).__name__} has no densities by column; draw a bayeskit classifier")
         names = names_of(X)
-        fitted = [str(n) for n in getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(names))])]
+        fitted = [c.name for c in estimator.schema_.columns]
         if column not in names and str(column) not in fitted:
             raise InputError(f"there is no column {column!r} (columns: {', '.join(fitted[:8])})")
         place = names.index(column) if column in names else fitted.index(str(column))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Axes, Float, Int, Label, TableLike
+from bayeskit.arrays import Array, Axes, Float, HasColumns, Int, Label, TableLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.errors import InputError
 from bayeskit.plots.style import colour, entry, marker
@@ -87,9 +87,9 @@ class Grid:
 
 def names_of(X: TableLike) -> list[Label]:
     """The columns of a table; the places of a matrix."""
-    if hasattr(X, "column_names"):
+    if isinstance(X, pa.Table):
         return list(X.column_names)
-    if isinstance(X, Mapping) or hasattr(X, "columns"):
+    if isinstance(X, Mapping | HasColumns):
         return list(X if isinstance(X, Mapping) else X.columns)
     matrix = np.asarray(X)
     if matrix.ndim != 2:
@@ -101,7 +101,7 @@ def column_of(X: TableLike, name: Label) -> Float:
     """One number column of a table."""
     if name not in names_of(X):
         raise InputError(f"there is no column {name!r} (columns: {', '.join(map(str, names_of(X)[:8]))})")
-    if isinstance(name, int | np.integer) and not hasattr(X, "columns") and not isinstance(X, Mapping):
+    if isinstance(name, int | np.integer) and not isinstance(X, Mapping | HasColumns):
         cells = np.asarray(X)[:, name]
     else:
         table: Any = X
@@ -125,7 +125,7 @@ def _along(values: Float, name: Label, resolution: int, margin: float) -> Float:
 def _rows(X: TableLike, names: list[Label], given: dict[Label, Float], at: dict[Any, Any]) -> Any:
     """Rows of the kind the table is, with two columns given."""
     count = len(next(iter(given.values())))
-    if not (hasattr(X, "columns") or isinstance(X, Mapping)):
+    if not isinstance(X, Mapping | HasColumns):
         matrix = np.full((count, len(names)), np.nan)
         for name, value in {**at, **given}.items():
             matrix[:, name] = value
@@ -133,6 +133,6 @@ def _rows(X: TableLike, names: list[Label], given: dict[Label, Float], at: dict[
     columns = [given[n] if n in given else [at[n]] * count if n in at else pa.nulls(count) for n in names]
     table = pa.table([pa.array(c) for c in columns], names=[str(n) for n in names])
     frame = convert_frame(table, kind_of(X))
-    if kind_of(X) == "pandas":
+    if kind_of(X) == "pandas" and isinstance(X, HasColumns):
         frame.columns = X.columns
     return frame

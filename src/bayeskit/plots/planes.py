@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, lege
 
 ROOMY = 0.06  # share of the picture between the rings from which all have room for a label
 RINGS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+@runtime_checkable
+class HasJoint(Protocol):
+    """A classifier with densities."""
+
+    def predict_joint_log_proba(self, X: TableLike) -> Float:
+        """log P(class, row), (n, K)."""
 
 
 @dataclass(eq=False, repr=False)
@@ -211,7 +219,7 @@ class ContourDisplay(Display):
         at : mapping, optional
             Values of the columns that are not drawn; missing unless given.
         """
-        if not hasattr(estimator, "predict_joint_log_proba"):
+        if not isinstance(estimator, HasJoint):
             raise InputError(
                 f"{type(estimator).__name__} has no class densities; draw a bayeskit model, or its decision regions"
             )

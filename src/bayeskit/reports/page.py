@@ -16,11 +16,13 @@ import bayeskit
 from bayeskit.arrays import Classifier, Label
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
+from bayeskit.evaluation.drift import Drift
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
 from bayeskit.reports import (
     cases,
+    drift_page,
     effect_plot,
     groups,
     network,
@@ -47,7 +49,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def report(
-    evaluation: Evaluation | Network,
+    evaluation: Evaluation | Network | Drift,
     path: str | os.PathLike[str] = "report.html",
     title: str | None = None,
     *,
@@ -63,8 +65,8 @@ def report(
 
     Parameters
     ----------
-    evaluation : Evaluation or Network
-        What ``evaluate`` found, or a network with tables.
+    evaluation : Evaluation, Network or Drift
+        What ``evaluate`` or ``drift`` found, or a network with tables.
     path : path, default "report.html"
         Where to write; written whole or not at all.
     title : str, optional
@@ -96,10 +98,14 @@ def report(
     if isinstance(evaluation, Network):
         made = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
         replace_file(os.fspath(path), [made.encode()])
+    elif isinstance(evaluation, Drift):
+        write_sections(path, drift_page.sections(evaluation), title or "Drift", drift_page.lead(evaluation))
     elif isinstance(evaluation, Evaluation):
         Page.of(evaluation, title, rows, Provenance(note=note), interest).write(path)
     else:
-        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
+        raise KindError(
+            f"report() takes what evaluate() or drift() gives, or a Network, not {type(evaluation).__name__}"
+        )
     return Path(path)
 
 
@@ -138,6 +144,11 @@ class Page:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Whole, or not at all."""
         replace_file(os.fspath(path), [self.html.encode()])
+
+
+def write_sections(path: str | os.PathLike[str], sections: list[Section], title: str, head: str) -> None:
+    """A page without scripts, whole or not at all."""
+    replace_file(os.fspath(path), [_page(sections, title, (), head).encode()])
 
 
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:

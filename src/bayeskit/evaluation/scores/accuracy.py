@@ -12,7 +12,7 @@ from bayeskit.numerics.rates import Interval, effective, ratio, wilson
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
-    from bayeskit.evaluation.predicted_rows import PredictedRows
+    from bayeskit.evaluation.score import PredictedRows
 
 
 class Accuracy(TableScore):

@@ -8,7 +8,7 @@ from bayeskit.arrays import Float
 from bayeskit.evaluation.scores.accuracy import Accuracy
 
 if TYPE_CHECKING:
-    from bayeskit.evaluation.predicted_rows import PredictedRows
+    from bayeskit.evaluation.score import PredictedRows
 
 
 class ErrorRate(Accuracy):

@@ -10,7 +10,7 @@ from bayeskit.arrays import Float
 from bayeskit.evaluation.score import RowScore
 
 if TYPE_CHECKING:
-    from bayeskit.evaluation.predicted_rows import PredictedRows
+    from bayeskit.evaluation.score import PredictedRows
 
 CLIP = 1e-15
 

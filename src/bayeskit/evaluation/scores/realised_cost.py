@@ -8,7 +8,7 @@ from bayeskit.arrays import Float
 from bayeskit.evaluation.scores.expected_cost import ExpectedCost
 
 if TYPE_CHECKING:
-    from bayeskit.evaluation.predicted_rows import PredictedRows
+    from bayeskit.evaluation.score import PredictedRows
 
 
 class RealisedCost(ExpectedCost):

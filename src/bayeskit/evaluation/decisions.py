@@ -1,0 +1,146 @@
+"""DecisionCosts: what actions cost, and what each row's action was expected to cost and did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.pipeline import Pipeline
+
+from bayeskit.arrays import Array, Classifier, CostsLike, Float, Int, Label
+from bayeskit.decision.costs import Costs
+from bayeskit.errors import InputError
+from bayeskit.evaluation.protocols import Decider
+
+COST = 5  # expected, realised, whether it was decided, whether by naming a class, and whether rightly
+
+
+@dataclass(frozen=True)
+class DecisionCosts:
+    """What actions cost, with rejection as one action more if it has a price.
+
+    A model that decides by itself has ``own`` actions, which are priced; for any other the action of least expected
+    cost is taken.
+    """
+
+    table: Float  # (K, actions) rows are true classes
+    reject: float | None = None
+    actions: tuple[Any, ...] = ()  # their names
+    own: Actions | None = None
+    priced: bool = True  # whether there are costs, not only reasons to abstain
+    given: bool = True  # to evaluate; else they are the model's
+
+    @property
+    def abstains(self) -> bool:
+        """Whether rows may be left undecided."""
+        return self.reject is not None if self.own is None else self.own.abstain is not None
+
+    @cached_property
+    def _column(self) -> Int:
+        """Of each action of the model its column in the table, -1 if it abstains, -2 if there is none: (codes,)."""
+        assert self.own is not None
+        place = {name: j for j, name in enumerate(self.actions)}
+        found = [place.get(name, -2) for name in self.own.names]
+        if self.own.abstain is not None:
+            found[self.own.abstain] = -1
+        return np.array(found, dtype=np.int64)
+
+    def _taken(self, expected: Float, action: Int) -> Int:
+        """The column of the table each row's action is in, -1 if it is left undecided: (n,)."""
+        if self.own is not None:
+            column = self._column[action]
+            if (column == -2).any():
+                name = self.own.names[int(action[np.argmax(column == -2)])]
+                raise InputError(
+                    f"the model's action {name!r} has no cost (priced are {', '.join(map(str, self.actions))}); add it "
+                    f"to the costs"
+                )
+            return column
+        best = np.argmin(expected, axis=1)
+        least = expected[np.arange(len(best)), best]
+        return best if self.reject is None else np.where(least <= self.reject, best, -1)
+
+    def tallied(self, codes: Int, proba: Float, action: Int) -> Float:
+        """By row what the action was expected to cost and turned out to, whether it was decided, by naming a class,
+        and rightly: (COST, n). ``action`` is what the model does."""
+        expected, row = proba @ self.table, np.arange(len(codes))
+        column = self._taken(expected, action)
+        decided, undecided = column >= 0, 0.0 if self.reject is None else self.reject
+        least = np.where(decided, expected[row, column], undecided)
+        realised = np.where(decided, self.table[codes, column], undecided)
+        named = decided & (action < len(self.table))
+        return np.stack([least, realised, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))])
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Codes are those of the classes, which a model may name, then of whatever else it does.
+
+    >>> codes, actions = Actions(("ill", "well")).coded(["well", "wait", "ill"])
+    >>> codes.tolist(), actions.others
+    ([1, 2, 0], ('wait',))
+    """
+
+    classes: tuple[Any, ...]
+    others: tuple[Any, ...] = ()  # actions that are no classes
+    abstain: int | None = None  # the code that stands for no decision
+
+    @property
+    def names(self) -> tuple[Label, ...]:
+        return (*self.classes, *self.others)
+
+    def coded(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
+        """The code of each action taken, (n,), and the actions with those that are new."""
+        code = {name: k for k, name in enumerate(self.names)}
+        listed = taken.tolist() if isinstance(taken, np.ndarray) else list(taken)
+        codes = np.array([code.setdefault(name, len(code)) for name in listed], dtype=np.int64)
+        return codes, replace(self, others=tuple(code)[len(self.classes) :])
+
+
+def price_decisions(costs: CostsLike, reject: float | None, classes: Array) -> DecisionCosts | None:
+    """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
+    if costs is None and reject is None:
+        return None
+    if reject is not None and not np.isfinite(reject):
+        raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
+    table = Costs.of(costs, classes.tolist())
+    return DecisionCosts(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
+
+
+def actions_of(model: Classifier, classes: Array) -> Actions:
+    """The actions a classifier is known to take; others may come up."""
+    known, decider = tuple(classes.tolist()), _decider(model)
+    if not isinstance(decider, Decider):
+        return Actions(known)
+    others = tuple(a for a in Costs.of(decider.costs, known).actions if a not in known)
+    if not decider.may_abstain or decider.abstain in known:
+        return Actions(known, others)
+    others = others if decider.abstain in others else (*others, decider.abstain)
+    return Actions(known, others, len(known) + others.index(decider.abstain))
+
+
+def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: Array) -> DecisionCosts | None:
+    """What is at stake: a classifier that decides has its own actions priced, by the costs given or else by its own."""
+    decider = _decider(model)
+    if decider is None or (given is None and not isinstance(decider, Decider)):
+        return given
+    actions = actions_of(model, classes)
+    if given is not None:
+        own = decider.reject if isinstance(decider, Decider) else None
+        return DecisionCosts(given.table, own if given.reject is None else given.reject, given.actions, actions)
+    if decider.costs is None and not decider.may_abstain:
+        return None
+    table = Costs.of(decider.costs, classes.tolist())
+    priced = decider.costs is not None or decider.reject is not None
+    return DecisionCosts(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
+
+
+def _decider(model: Classifier) -> Any:
+    """Who decides otherwise than for the most probable class, if anyone does."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    kinds = (Decider, FixedThresholdClassifier, TunedThresholdClassifierCV)
+    return last if isinstance(last, kinds) else None
