@@ -7,7 +7,7 @@ import pytest
 import bayeskit as bk
 
 DENSE = [bk.TAN(), bk.KDB(k=1), bk.KDB(), bk.KDB(k=3), bk.AODE(), bk.AODE(n=2)]
-every_classifier = pytest.mark.parametrize("model", [*DENSE, bk.AJE(weights=None)], ids=repr)
+every_classifier = pytest.mark.parametrize("model", [*DENSE, bk.AJE(weights=None), bk.CorrectedNaiveBayes()], ids=repr)
 
 
 def levels(n=400, seed=0, holes=0.0):

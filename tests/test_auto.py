@@ -184,3 +184,21 @@ def test_a_column_with_one_candidate_is_weighed_too():
     together = 4 * log((1 + 2 * (Fraction(1, 4) + Fraction(3, 12))) / (3 + 2))
     assert (trial.scores[0].score, trial.gain) == pytest.approx((alone, alone - together), rel=1e-12)
     assert (model.schema_["void"].family, model.schema_["void"].why_family) == ("", "no value so far")
+
+
+def test_a_warning_tells_where_most_candidates_failed(monkeypatch):
+    """Each failure stands in the summary with its reason."""
+    from bayeskit.ensemble.candidate_run import CandidateRun
+
+    whole = CandidateRun._predictions
+
+    def broken(self, candidate):
+        if candidate.name != "naive, families chosen":
+            raise ValueError("no such luck")
+        return whole(self, candidate)
+
+    monkeypatch.setattr(CandidateRun, "_predictions", broken)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(UserWarning, match="of 4 candidates failed"):
+        model = bk.AutoBayes(max_candidates=4).fit(X, (X[:, 0] > 0).astype(int))
+    assert str(model.summary()).count("failed: no such luck") == 3

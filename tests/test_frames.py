@@ -64,6 +64,8 @@ REASONED = [
     bk.KDB(),
     bk.AODE(),
     bk.AJE(),
+    bk.CorrectedNaiveBayes(),
+    bk.ProbabilityForest(trees=10),
     bk.NetworkBayes(),
     bk.AutoBayes(max_candidates=3),
 ]

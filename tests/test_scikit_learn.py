@@ -65,6 +65,8 @@ ESTIMATORS = [
     bk.Discretizer(cuts=[0.0, 1.0]),
     bk.NormalScores(),
     bk.AJE(),
+    bk.CorrectedNaiveBayes(),
+    bk.ProbabilityForest(trees=20),
     bk.NaiveBayes(weights="fitted"),
     bk.TAN(weights="fitted"),
     bk.AutoBayes(fast=True),

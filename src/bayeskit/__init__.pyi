@@ -17,9 +17,11 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
+from bayeskit.estimators.forest import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.full import FullBayes as FullBayes
 from bayeskit.estimators.joined import AJE as AJE
 from bayeskit.estimators.knn import KNNBayes as KNNBayes
@@ -54,6 +56,7 @@ __all__ = [  # noqa: RUF022
     "Bootstrap632",
     "Calibrated",
     "Confusion",
+    "CorrectedNaiveBayes",
     "Costs",
     "CrossValidation",
     "Discretizer",
@@ -69,6 +72,7 @@ __all__ = [  # noqa: RUF022
     "Nominal",
     "NormalScores",
     "Ordinal",
+    "ProbabilityForest",
     "Reading",
     "RiskClassifier",
     "TAN",

@@ -145,6 +145,8 @@ def _use_what_is_known(rng: np.random.Generator) -> None:
     for _ in range(2):
         exponent = np.full(1, -1074)
         edges, offset, *_ = _core.count_bins(*given, edges, offset, 1024, exponent, None)
+    for view in (_core.log, _core.log1m, _core.cos, _core.sin):  # moments have bound them before calls are recorded
+        view(rng.uniform(0.1, 0.9, 20))
     best, index = np.full((3, 4), np.inf), np.zeros((3, 4), dtype=np.int64)
     for start, count in ((0, 40), (40, 30)):
         _core.merge_smallest(rng.normal(size=(3, count)), start, best, index)
@@ -177,10 +179,11 @@ def _use_everything() -> None:
     bk.FullBayes().fit(rng.normal(size=(2000, 5)), np.arange(2000) % 2)
     levels = {name: rows[name] for name in ("colour", "size", "flag")}
     holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
-    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE()):
+    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), bk.ProbabilityForest(trees=3)):
         again = [f"again {size}" for size in rows["size"]]
         twice = {name: [*values] * 9 for name, values in {**levels, "again": again}.items()}
         classifier.fit(twice, data["class"] * 9).predict_proba({**holes, "again": again})
+    bk.ProbabilityForest(trees=3).fit(levels, data["class"]).explain(holes)
     network = bk.Network([("colour", "size"), ("size", "flag")]).fit(levels)
     network.query("flag", {"colour": "red"})
     network.sample(8, random_state=1)

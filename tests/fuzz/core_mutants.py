@@ -49,6 +49,10 @@ ASCENDING: dict[str, tuple[tuple[int, int | None], ...]] = {
     "sparse_group_sums": ((0, None),),
     "count_tables": ((4, None),),
     "shrinkage_scores": ((4, None),),
+    "sum_by_code": ((1, None),),
+    "find_leaves": ((1, None),),
+    "forest_shares": ((1, None),),
+    "forest_stages": ((1, None),),
     "integer_codes": ((2, None),),
     "text_codes": ((3, None), (5, None)),
 }

@@ -131,6 +131,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "aode": _whole(bk.AODE, "x", *LEVELS, limit=2.0),
     "aode_2": _whole(bk.AODE, "x", *LEVELS, n=2),
     "aje": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3, weights=None),
+    "forest": _whole(bk.ProbabilityForest, "x", *LEVELS, trees=5),
+    "corrected": _whole(bk.CorrectedNaiveBayes, "x", *LEVELS, bins=8, pairs=3),
     "aje_fitted": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3),
     "network_bayes": _whole(bk.NetworkBayes, "x", *LEVELS, max_parents=2),
     "network_bayes_given": _whole(

@@ -29,6 +29,8 @@ MODELS = {
     "AODE": bk.AODE(),
     "pairs of parents": bk.AODE(n=2),
     "sets of columns": bk.AJE(weights=None),
+    "corrected": bk.CorrectedNaiveBayes(),
+    "forest": bk.ProbabilityForest(trees=10),
     "network": bk.NetworkBayes(),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no label")

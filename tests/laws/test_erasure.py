@@ -41,6 +41,8 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "KDB": [{}, {"cuts": "mdlp", "k": 2}, {"weights": "fitted"}, {"exact": True}],
     "AODE": [{}, {"cuts": "mdlp"}, {"exact": True}],
     "AJE": [{}, {"cuts": "mdlp"}, {"weights": None}, {"exact": True}],
+    "CorrectedNaiveBayes": [{}, {"missing": "level"}, {"exact": True}],
+    "ProbabilityForest": [{"trees": 10}, {"trees": 10, "missing": "level"}, {"trees": 10, "exact": True}],
     "NetworkBayes": [{}, {"cuts": "mdlp"}, {"structure": [("class", "x"), ("x", "town")]}, {"exact": True}],
     "AutoBayes": [{"fast": True}, {"max_candidates": 8}, {"exact": True, "max_candidates": 2}],
     "Discretizer": [{"method": "frequency"}, {"method": "mdlp"}],

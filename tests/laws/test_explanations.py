@@ -22,10 +22,13 @@ MODELS = {
     "KDB": lambda: bk.KDB(weights="fitted"),
     "AODE": lambda: bk.AODE(),
     "AJE": lambda: bk.AJE(sets=10),
+    "corrected": lambda: bk.CorrectedNaiveBayes(),
+    "forest": lambda: bk.ProbabilityForest(trees=10),
+    "corrected, no pairs": lambda: bk.CorrectedNaiveBayes(pairs=0),
     "network": lambda: bk.NetworkBayes(),
     "pool": lambda: bk.AutoBayes(),
 }
-SCORES = {"weighted", "neighbours", "KDB", "AJE", "pool"}
+SCORES = {"weighted", "neighbours", "KDB", "AJE", "corrected", "corrected, no pairs", "forest", "pool"}
 
 
 def table():

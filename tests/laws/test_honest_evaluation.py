@@ -32,6 +32,7 @@ VALUES: dict[str, list[Any]] = {
     "abstain": ["none"],
     "augmented": [False],
     "backoff": ["class"],
+    "bins": [5],
     "callback": [print],
     "costs": [{"a": {"a": 0, "b": 1, "wait": 2}, "b": {"a": 5, "b": 0, "wait": 1}, "c": {"a": 2, "b": 3, "wait": 0}}],
     "criterion": ["bdeu"],
@@ -50,6 +51,7 @@ VALUES: dict[str, list[Any]] = {
     "missing": ["level"],
     "n_jobs": [2],
     "outlier": [-6.0],
+    "pairs": [0],
     "parents": [2],
     "prior": ["uniform", {"a": 0.2, "b": 0.3, "c": 0.5}],
     "random_state": [7],
@@ -62,6 +64,7 @@ VALUES: dict[str, list[Any]] = {
     "structure": [[("class", "x"), ("class", "town"), ("town", "flag"), ("class", "flag")]],
     "threshold": [0.6],
     "time_budget": [1e9],
+    "trees": [20],
     "penalty": [0.0],
     "unseen": ["smooth"],
     "weights": ["fitted", None],
@@ -88,6 +91,7 @@ BASE: dict[str, dict[str, Any]] = {
     "Calibrated": {"estimator": bk.NaiveBayes()},
     "RiskClassifier": {"estimator": bk.NaiveBayes()},
     "AutoBayes": {"fast": True},
+    "ProbabilityForest": {"trees": 10},
 }
 
 

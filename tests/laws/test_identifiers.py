@@ -21,11 +21,15 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model import codec
 from bayeskit.model.codec import build, describe, parse_fields, registry, write_fields
 from bayeskit.model.journal import Entry
+from bayeskit.statistics import leaves
 from bayeskit.storage import container, format1, model_file
 from bayeskit.structures import (
     augmented,
     averaged,
     choice,
+    corrected,
+    correction,
+    forest,
     from_rows,
     full,
     joined,
@@ -75,6 +79,24 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     choice.Choice: {"candidates": (f.Gaussian(), f.Gamma())},
     choice.LevelChoice: {"candidates": (f.Categorical(s.TowardPooled(4.0)),)},
     full.Full: {"covariance": "tied", "shrinkage": None, "smoothing": "auto", "available": True},
+    corrected.Corrected: {
+        "cuts": "mdlp",
+        "grid": GRID,
+        "bins": 5,
+        "pairs": 3,
+        "correction": correction.Correction(
+            (1, -2),
+            (
+                correction.ColumnCorrection("x", 0.5, (), "AAAAAAAA8D8AAAAAAADwPwAAAAAAAPA/AAAAAAAA8D8="),
+                correction.ColumnCorrection("town", 1.0, (7, 8), "AAAAAAAA8D8AAAAAAADwPwAAAAAAAPA/AAAAAAAA8D8="),
+            ),
+            (
+                correction.PairCorrection(
+                    ("x", "town"), ((0, 0), (0, 1)), "AAAAAAAA8D8AAAAAAADwPwAAAAAAAPA/AAAAAAAA8D8="
+                ),
+            ),
+        ),
+    },
     joined.Joined: {"cuts": "frequency", "grid": GRID, "n": 2, "most": 7, "tried": (), "sets": (("x",), ("x", "y"))},
     neighbours.Neighbours: {
         "k": 3,
@@ -98,6 +120,20 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "backoff": "class",
         "augmented": False,
         "found": (("x", (None,)),),
+    },
+    forest.Forest: {
+        "trees": 2,
+        "seed": 3,
+        "strength": 0.5,
+        "grown": leaves.Trees(
+            (
+                leaves.TreeColumn("town", levels=(7, 8), others=True),
+                leaves.TreeColumn("x", (1.0,), numeric=True, holes=True),
+            ),
+            (1,),
+            "//8BAAAAAAAAAAAAAA==",
+        ),
+        "chosen": 2.0,
     },
     from_rows.FromRows: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},

@@ -23,6 +23,8 @@ MODELS = {
     "AJE": lambda: bk.AJE(sets=10),
     "AJE, equal weights": lambda: bk.AJE(sets=10, weights=None),
     "AODE": lambda: bk.AODE(),
+    "corrected": lambda: bk.CorrectedNaiveBayes(),
+    "forest": lambda: bk.ProbabilityForest(trees=10),
     "full, of missing values": lambda: bk.FullBayes(),
     "network": lambda: bk.NetworkBayes(),
     "neighbours": lambda: bk.KNNBayes(k=3, metric="gower"),
@@ -146,7 +148,7 @@ def test_samples_of_many_rows_do_not_depend_on_their_order():
         assert digests(one) == digests(other)
 
 
-@pytest.mark.parametrize("name", ["TAN", "KDB", "AJE", "AODE"])
+@pytest.mark.parametrize("name", ["TAN", "KDB", "AJE", "AODE", "corrected", "forest"])
 def test_ties_between_columns_do_not_hang_on_names_of_classes(name):
     """Columns that tell the same but for rounding, which runs with the order of the classes."""
     names = np.array(["z", "x", "y"])

@@ -47,6 +47,8 @@ MODELS = {
     "kdb": bk.KDB(),
     "aode": bk.AODE(),
     "aje": bk.AJE(),
+    "corrected": bk.CorrectedNaiveBayes(),
+    "forest": bk.ProbabilityForest(trees=10),
     "network": bk.NetworkBayes(),
     "knn": bk.KNNBayes(metric="gower", k=7),
     "exact": bk.TAN(exact=True),

@@ -64,6 +64,8 @@ MODELS: dict[str, tuple[Callable[[], Any], pa.Table]] = {
     "AODE": (bk.AODE, MIXED),
     "AODE of pairs": (lambda: bk.AODE(n=2), MIXED),
     "AJE": (lambda: bk.AJE(weights=None), MIXED),
+    "corrected": (bk.CorrectedNaiveBayes, MIXED),
+    "forest": (lambda: bk.ProbabilityForest(trees=10), MIXED),
     "joint table": (bk.FullBayes, LEVELS),
     "full normal": (bk.FullBayes, NUMBERS.drop_null()),
     "full normal with missing values": (bk.FullBayes, NUMBERS),

@@ -24,6 +24,8 @@ MODELS = {  # by the name a user types; those are offered that this version has
     "kdb": "KDB",
     "aode": "AODE",
     "aje": "AJE",
+    "corrected": "CorrectedNaiveBayes",
+    "forest": "ProbabilityForest",
     "network": "NetworkBayes",
     "auto": "AutoBayes",
 }

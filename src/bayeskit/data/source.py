@@ -39,6 +39,8 @@ from bayeskit.engines.fields import (
 )
 from bayeskit.errors import InputError, KindError, SchemaError
 
+FEW = 4096  # rows of a frame that may be copied to be read
+
 
 @dataclass(frozen=True)
 class Source:
@@ -187,11 +189,20 @@ def _pandas(X: Any) -> pa.Table:
 
 
 def _column_arrays(X: Any) -> Iterator[Any]:
-    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere."""
+    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere.
+
+    A series of every column costs more than reading a frame of few rows, so numbers of one type come as a matrix.
+    """
+    if len(X) <= FEW and len(kinds := set(X.dtypes)) == 1 and _plain_numbers(kinds.pop()):
+        yield from X.to_numpy().T
+        return
     for _, column in X.items():
         values = column.array
-        plain = column.dtype.kind in "biuf" and isinstance(column.dtype, np.dtype)
-        yield column.to_numpy() if plain else values if holds_arrow(values) else column
+        yield column.to_numpy() if _plain_numbers(column.dtype) else values if holds_arrow(values) else column
+
+
+def _plain_numbers(kind: object) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind in "biuf"
 
 
 def _unique(table: pa.Table) -> pa.Table:

@@ -163,6 +163,11 @@ class Density(ABC):
         return True
 
     @property
+    def class_ratios(self) -> bool:
+        """Whether terms are log P(c | x)/P(c), so that log p(x) is missing from them."""
+        return False
+
+    @property
     def by_rows(self) -> bool:
         """Whether ``add`` wants ``out`` row by row."""
         return False

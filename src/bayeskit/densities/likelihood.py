@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.levels import Domain
 from bayeskit.data.schema import Column
 from bayeskit.data.support import ANY, Support
 from bayeskit.densities.density import Density
@@ -29,6 +30,7 @@ class Context:
     unseen: str = "missing"  # what a level never seen means
     exact: ExactSum | None = None  # (K,) the same weights, exactly
     labels: Array | None = None  # (K,) the classes by name, for messages
+    domain: Domain | None = None  # what the codes of classes and levels mean
 
     def without(self, groups: Int, mass: Float) -> Float:
         """Weight of the class of each row without that row's own: (n,)."""

@@ -32,8 +32,8 @@ class Reading:
     Parameters
     ----------
     place : path or list of paths
-        A file, a pattern ("lake/*.parquet"), a folder, a database or its address; or several files that are one table,
-        columns matched by name.
+        A file, a pattern (``"lake/*.parquet"``), a folder, a database or its address; or several files that are one
+        table, columns matched by name.
     query : str, optional
         One SELECT over a database, or over files that it names.
     nulls : tuple of str, default ("", "NA")

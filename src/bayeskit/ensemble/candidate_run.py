@@ -16,7 +16,7 @@ from bayeskit.data.encode import Roles
 from bayeskit.ensemble.candidate import Candidate, Facts
 from bayeskit.ensemble.cross_fit import CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
-from bayeskit.ensemble.leaderboard import LeaderboardEntry
+from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
 from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.ensemble.views import PORTION, View, opened
 from bayeskit.errors import InputError
@@ -88,6 +88,13 @@ class CandidateRun:
                 skipped.append(LeaderboardEntry.failed(candidate.name, error))
         if not found:
             raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
+        failed = [entry for entry in skipped if entry.why.startswith(FAILED)]
+        if 2 * len(failed) > len(wanted):
+            warnings.warn(
+                f"{len(failed)} of {len(wanted)} candidates failed, so the answer rests on the few others; "
+                f"{failed[0].name!r} {failed[0].why}; summary() has all of them",
+                stacklevel=4,
+            )
         return found, skipped
 
     def evidence(self, evaluated: list[CandidatePrediction]) -> tuple[Float, Float]:

@@ -21,6 +21,7 @@ NEAR = 16_000  # rows among which neighbours are sought, so that asking stays ch
 def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
     """All there are, the most useful first; ``holed`` are the columns in which holes may be a level."""
     shared: Json = {"kinds": kinds, "unseen": unseen}
+    levels = dict.fromkeys(holed, "level") if holed else "skip"
 
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
@@ -34,6 +35,8 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
+        Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared)),
+        Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared)),
         Candidate(
             "shrunk normal on indicators",
             normal("full", "pooled"),
@@ -75,7 +78,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
         Candidate(
             "KDB(k=2), holes as levels",
-            kdb(2, "frequency", missing=dict.fromkeys(holed, "level")),
+            kdb(2, "frequency", missing=levels),
             False,
             True,
             helps=_holes,

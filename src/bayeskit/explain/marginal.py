@@ -19,6 +19,7 @@ from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
+from bayeskit.statistics.leaves import Leaves
 from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
@@ -164,12 +165,12 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike
     found: dict[str, Marginal] = {}
     width = len(model.weights) if model.class_density.additive else len(model.schema.names)
     counts = model.factor_weights
-    sets = model.class_density.factor_names != model.class_density.columns
+    ratios = model.class_density.class_ratios
     for some in _batches(columns, width):
         logs = _asked(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
             numeric = model.schema[column.name].kind not in CODED
-            if sets:  # what a set says is P(c | x) / P(c)
+            if ratios:
                 log = log + np.log(_shares(model, column.name, values))[:, None]
             weight = counts.get(column.name, 1.0)
             seen = model.counted.seen(column.name) if numeric else (np.nan, np.nan)
@@ -193,8 +194,8 @@ def _shares(model: Model, name: str, values: Sequence[Label]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
     ((family, whole),) = model.features.parts.items()
     counted = family.chosen(whole, model.context)[1] if isinstance(whole, Distinct) else whole
-    assert isinstance(counted, Sliced)
-    levels = counted["levels"]
+    assert isinstance(counted, Sliced | Leaves)
+    levels = counted.levels
     (counts,) = levels.counts([levels.tables.index((name,))])
     mass = counts.sum(axis=0)
     place = model.counted.domain.levels[name].values

@@ -15,6 +15,7 @@ from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, deviation, marginals
 from bayeskit.explain.written import ends_at, listed, shortest, telling_decimals
 from bayeskit.model.model import Model
+from bayeskit.statistics.leaves import Leaves
 from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced
@@ -237,8 +238,11 @@ def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:
 
 
 def _cuts(model: Model) -> dict[str, tuple[float, ...]]:
-    parts = model.features.parts.values()
-    return {name: cuts for part in parts if isinstance(part, Sliced) for name, cuts in part.slices.cuts.items()}
+    found: dict[str, tuple[float, ...]] = {}
+    for part in model.features.parts.values():
+        if isinstance(part, Sliced | Leaves):
+            found |= part.cuts
+    return found
 
 
 def _kept(model: Model) -> list[Block]:

@@ -20,11 +20,9 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.statistics.batch import mix
 from bayeskit.statistics.content import Content
 from bayeskit.statistics.exact import ExactSum
-
-MANY = 1 << 20  # units of a group at most: those of a heavier one weigh more than 1
+from bayeskit.statistics.units import Units
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,7 @@ class Keys:
 class Distinct:
     """Rows that differ in features or class, by hash; those that weigh nothing are left out.
 
-    A row of weight W is ceil(W) units of mass 1, the last of W - ceil(W) + 1. Units are dealt round-robin to F folds
-    within each class, from the fold that is the least hash of the class modulo F: any order of rows and columns, any
-    names of classes, and W copies instead of a weight of W, lead to the same folds.
+    They are dealt to folds as ``Units`` says.
     """
 
     X: Any  # rows in memory, among them one of each
@@ -144,36 +140,21 @@ class Distinct:
         return self.rows.weights
 
     @cached_property
+    def _units(self) -> Units:
+        return Units(self.words, self.rows.codes, self.weight)
+
+    @property
     def units(self) -> Int:
-        """(n,)"""
-        return np.minimum(np.ceil(self.weight), MANY).astype(np.int64)
+        """Of each row: (n,)."""
+        return self._units.count
 
     def places(self, folds: int, repeat: int = 0) -> Int:
-        """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,).
-
-        Every ``repeat`` deals in an order of its own.
-        """
-        high, low = self.words if not repeat else (mix(w, np.array([repeat], dtype=np.int64)) for w in self.words)
-        code = self.rows.codes
-        order = np.lexsort((low, high, code))
-        before = np.cumsum(self.units[order]) - self.units[order]
-        first = np.flatnonzero(np.diff(code[order], prepend=-1))
-        start = [((int(high[i]) << 64) + int(low[i])) % folds for i in order[first].tolist()]
-        out = np.empty(len(order), dtype=np.int64)
-        stretch = np.diff(first, append=len(order))
-        out[order] = before + np.repeat(np.array(start, dtype=np.int64) - before[first], stretch)
-        return out
+        """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,)."""
+        return self._units.places(folds, repeat)
 
     def dealt(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
         """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
-        begin, end = ((at - fold + folds - 1) // folds for at in (place, place + self.units))
-        begin, end = (-(-at * kept // among) for at in (begin, end))
-        last = place + self.units - 1 - fold
-        held = (last % folds == 0) & (-(-(last // folds + 1) * kept // among) > -(-(last // folds) * kept // among))
-        share = np.where(self.weight > MANY, (end - begin) * (self.weight / self.units), end - begin)
-        part = share - np.where(held & (self.weight <= MANY), self.units - self.weight, 0.0)
-        out: Float = np.where(end - begin == self.units, self.weight, part)
-        return out
+        return self._units.dealt(place, folds, fold, kept, among)
 
     def some(self, most: int) -> Distinct:
         """About so many of its units, each class by its share."""

@@ -76,7 +76,7 @@ class Model:
 
     @property
     def context(self) -> Context:
-        return Context(self.weights, self.unseen, self._exact_weights, self.classes)
+        return Context(self.weights, self.unseen, self._exact_weights, self.classes, self.counted.domain)
 
     @cached_property
     def class_density(self) -> NaiveDensity:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn
 
@@ -66,6 +66,20 @@ def few(weight: float) -> int:
     return int(np.clip(np.round(np.cbrt(weight)), 3, 12))
 
 
+def heavy_apart(weight: Float, cells: int) -> Int:
+    """After which bins to cut so that each that has 1/cells of the weight or more is alone, and so many equal cells of
+    the others: all but the last.
+
+    >>> heavy_apart(np.array([1.0, 1.0, 8.0, 1.0, 1.0]), 2)
+    array([1, 2])
+    """
+    heavy = np.flatnonzero(weight >= weight.sum() / cells)
+    light = weight.copy()
+    light[heavy] = 0.0
+    after = np.concatenate([_core.equal_weight_cuts(light, cells), heavy - 1, heavy])
+    return np.unique(after[(after >= 0) & (after < len(weight) - 1)])
+
+
 @dataclass(frozen=True)
 class CutPoints:
     """Cuts between the bins of one column, right-closed: a value equal to a cut lies below it.
@@ -113,6 +127,10 @@ class CutPoints:
         """Cuts after the bins at which 1/cells, 2/cells, ... of the weight are reached."""
         cuts: Float = self.between[_core.equal_weight_cuts(self.column.pooled, cells)]
         return cuts
+
+    def heavy_apart(self, cells: int) -> Float:
+        """Cuts around each bin that has 1/cells of the weight or more, and of equal weight among the others."""
+        return self.between[heavy_apart(self.column.pooled, cells)]
 
     def equal_width(self, cells: int, low: float | None = None, high: float | None = None) -> Float:
         """Cuts at equal steps from ``low`` to ``high``, the range of the column unless given."""

@@ -109,6 +109,16 @@ class Sliced:
         return self.parts.part(name, Tables)
 
     @property
+    def levels(self) -> Tables:
+        """Of every column by itself."""
+        return self[LEVELS]
+
+    @property
+    def cuts(self) -> dict[str, tuple[float, ...]]:
+        """Those of the columns of numbers."""
+        return dict(self.slices.cuts)
+
+    @property
     def groups(self) -> int:
         return self.parts.groups
 

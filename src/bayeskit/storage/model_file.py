@@ -36,7 +36,8 @@ from bayeskit.structures.wrapped import Backoff, FactorWeights, title
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 BUNDLES = {"AutoBayes": "auto_bayes", "Calibrated": "calibrated", "RiskClassifier": "risk_classifier"}  # of others
-ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES
+LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest"}  # than format 1
+ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES | LATER
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 

@@ -147,3 +147,10 @@ class FactorDensity(Factored):
                 out[:, i] += after - before
                 before = after
         return out
+
+
+@dataclass(frozen=True)
+class RatioDensity(FactorDensity):
+    """Tables of log P(c | x_S)/P(c)."""
+
+    class_ratios: ClassVar[bool] = True

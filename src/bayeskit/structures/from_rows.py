@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,16 +69,18 @@ class FromRows(Likelihood[Distinct]):
         assert self.likelihood is not None  # what only keeps rows is not asked
         likelihood = self.likelihood.unfitted()
         while True:
-            counted = self._counted(likelihood, rows)
+            counted = self._counted(likelihood, rows, context)
             later = likelihood.next_stage(counted, context)
             if later is None:
                 return likelihood, counted
             likelihood = later
 
     @staticmethod
-    def _counted(likelihood: Staged[Any], rows: Distinct) -> Any:
+    def _counted(likelihood: Staged[Any], rows: Distinct, context: Context) -> Any:
         empty = likelihood.statistic(rows.columns, rows.groups)
         if isinstance(empty, Rows):
             return rows.sample(empty.most or CAP)
         levels = {name: (NONE, size) for name, size in rows.sizes.items()}
-        return empty.place(np.arange(rows.groups), rows.groups, levels).update(rows.block())
+        return empty.place(np.arange(rows.groups), rows.groups, levels).update(
+            replace(rows.block(), levels={} if context.domain is None else context.domain.levels)
+        )

@@ -21,7 +21,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.discrete import MDLP, Discrete
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.factored import RatioDensity
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of
@@ -96,7 +96,7 @@ class Joined(Discrete):
         made = (some for size in range(2, self.n + 1) for some in combinations(columns, size))
         return tuple(some for some in made if classes * prod(sizes[name] for name in some) <= CELLS)
 
-    def fit(self, statistic: Sliced, context: Context) -> FactorDensity:
+    def fit(self, statistic: Sliced, context: Context) -> RatioDensity:
         names = statistic.slices.columns
         place = {name: j for j, name in enumerate(names)}
         kept = self.sets or ()
@@ -104,11 +104,11 @@ class Joined(Discrete):
         for tables in (statistic["levels"], statistic["sets"]):
             counted |= dict(zip(tables.tables, tables.counts(range(len(tables.tables))), strict=True))
         counts = [counted[some] for some in kept]
-        strengths, _ = _leaning(counts)
-        logs = [_evidence(table, strength) for table, strength in zip(counts, strengths.tolist(), strict=True)]
+        strengths, _ = evidence_strengths(counts)
+        logs = [class_evidence(table, strength) for table, strength in zip(counts, strengths.tolist(), strict=True)]
         members = [tuple(place[name] for name in some) for some in kept]
         sizes = [statistic["levels"].sizes[name] for name in names]
-        density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
+        density = RatioDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
         told = [some for some in kept if any(statistic["levels"].sizes[name] > 1 for name in some)]
         copies = sum(map(len, told)) / max(len({name for some in told for name in some}), 1)
         return replace(density, scale=1 / max(copies, 1.0))
@@ -128,31 +128,31 @@ def _within(some: Set) -> Sequence[Set]:
 
 def _gains(tables: Tables) -> list[float]:
     """Nats by which each set predicts the classes of the rows better than their shares do, each row by the others."""
-    _, gains = _leaning(list(tables.counts(range(len(tables.tables)))))
+    _, gains = evidence_strengths(list(tables.counts(range(len(tables.tables)))))
     found: list[float] = gains.tolist()
     return found
 
 
-def _leaning(counts: Sequence[Float]) -> tuple[Float, Float]:
+def evidence_strengths(counts: Sequence[Float]) -> tuple[Float, Float]:
     """From counts (K, ...): by how many pseudo-rows P(c | x_S) shrinks toward P(c), and what it gains over P(c):
     (sets,).
     """
     cells = OccupiedCells.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
-    shares = np.concatenate([np.empty(0), *(_share(table) for table in counts)])[cells.margin]
+    shares = np.concatenate([np.empty(0), *(class_share(table) for table in counts)])[cells.margin]
     lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
     return lean.strength, lean.score - cells.scored(shares[None])[0]
 
 
-def _share(counts: Float) -> Float:
+def class_share(counts: Float) -> Float:
     """P(c) among the rows of a table: (K,)."""
     of_class = counts.reshape(len(counts), -1).sum(axis=1)
     out: Float = (of_class + SURE) / (of_class.sum() + SURE * len(of_class))
     return out
 
 
-def _evidence(counts: Float, strength: float) -> Float:
+def class_evidence(counts: Float, strength: float) -> Float:
     """log P(c | x_S)/P(c) with a place in front of each axis for holes, which are summed out: (levels + 2 ..., K)."""
-    share, whole = _share(counts), counts
+    share, whole = class_share(counts), counts
     for axis in range(1, counts.ndim):
         hole = whole.sum(axis=axis, keepdims=True)
         whole = np.concatenate([*[hole] * FRONT, whole], axis=axis)

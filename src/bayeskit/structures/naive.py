@@ -148,6 +148,10 @@ class NaiveDensity(Sum, SupportsLeftOut):
         return all(d.additive for d in self.densities)
 
     @property
+    def class_ratios(self) -> bool:
+        return any(d.class_ratios for d in self.densities)
+
+    @property
     def held(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(what for d in self.densities for what in d.held))
 

@@ -1,0 +1,252 @@
+// Randomised classification trees on columns of few levels: at each node some columns are drawn, and the best split wins.
+#include <algorithm>
+#include <queue>
+#include "trees/trees.h"
+
+namespace bayeskit::trees { namespace {
+
+// Numbers that depend on the seed and on how many were drawn, on nothing else (SplitMix64).
+struct Random {
+    uint64_t state;
+    uint64_t next() {
+        uint64_t z = (state += 0x9E3779B97F4A7C15u);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        return z ^ (z >> 31);
+    }
+    int64_t below(int64_t n) { return int64_t(next() % uint64_t(n)); }
+};
+
+struct Table {
+    Levels codes;
+    const int32_t *label;
+    const double *weight;
+    const uint8_t *ordered, *sizes;
+    int64_t classes;
+};
+
+struct Settings {
+    int64_t tried, leaves;
+    double least;
+};
+
+struct Split {
+    double gain = -1;  // by which the sum over children of (sum of squared class weights) / weight grows
+    int32_t column = -1;
+    uint64_t mask = 0;
+    bool majority = true;
+};
+
+// Best first; the one made first where gains are equal.
+struct Waiting {
+    double gain;
+    int64_t node;
+    bool operator<(const Waiting &other) const { return gain != other.gain ? gain < other.gain : node > other.node; }
+};
+
+class Grower {
+    const Table &table;
+    const Settings &how;
+    Random random;
+    std::vector<int32_t> row, spare, drawn;
+    std::vector<double> histogram, left, share;
+    std::vector<int64_t> begin, end;
+    std::vector<Split> split;
+
+public:
+    std::vector<int32_t> column, child;
+    std::vector<uint64_t> mask;
+    std::vector<uint8_t> majority;
+
+    Grower(const Table &table, const Settings &how, uint64_t seed) : table(table), how(how), random{seed} {
+        row.resize(size_t(table.codes.rows));
+        spare.resize(row.size());
+        for (size_t i = 0; i < row.size(); ++i) row[i] = int32_t(i);
+        drawn.resize(size_t(table.codes.columns));
+        histogram.resize(size_t(MOST_LEVELS * table.classes));
+        left.resize(size_t(table.classes));
+        share.resize(MOST_LEVELS);
+    }
+
+    void grow() {
+        std::priority_queue<Waiting> waiting;
+        add(0, table.codes.rows, waiting);
+        int64_t leaves = 1;
+        while (!waiting.empty() && leaves < how.leaves) {
+            int64_t node = waiting.top().node;
+            waiting.pop();
+            int64_t middle = divide(node);
+            column[size_t(node)] = split[size_t(node)].column;
+            mask[size_t(node)] = split[size_t(node)].mask;
+            majority[size_t(node)] = split[size_t(node)].majority;
+            child[size_t(node)] = int32_t(column.size());
+            int64_t from = begin[size_t(node)], to = end[size_t(node)];
+            add(from, middle, waiting);
+            add(middle, to, waiting);
+            ++leaves;
+        }
+    }
+
+private:
+    void add(int64_t from, int64_t to, std::priority_queue<Waiting> &waiting) {
+        int64_t node = int64_t(column.size());
+        column.push_back(-1);
+        child.push_back(0);
+        mask.push_back(0);
+        majority.push_back(1);
+        begin.push_back(from);
+        end.push_back(to);
+        split.push_back(best(from, to));
+        if (split.back().column >= 0) waiting.push({split.back().gain, node});
+    }
+
+    bool goes_left(const Split &s, int32_t i) const {
+        uint8_t code = table.codes.data[int64_t(s.column) * table.codes.rows + i];
+        return code == MISSING ? s.majority : in_mask(s.mask, code);
+    }
+
+    // The rows of a node in two parts, each in the order it had.
+    int64_t divide(int64_t node) {
+        const Split &s = split[size_t(node)];
+        int64_t to = begin[size_t(node)], other = 0;
+        for (int64_t i = begin[size_t(node)]; i < end[size_t(node)]; ++i) {
+            if (goes_left(s, row[size_t(i)])) row[size_t(to++)] = row[size_t(i)];
+            else spare[size_t(other++)] = row[size_t(i)];
+        }
+        std::copy(spare.begin(), spare.begin() + other, row.begin() + to);
+        return to;
+    }
+
+    Split best(int64_t from, int64_t to) {
+        Split found;
+        const int64_t K = table.classes;
+        int32_t first = table.label[row[size_t(from)]];
+        bool pure = true;
+        for (int64_t i = from; i < to && pure; ++i) pure = table.label[row[size_t(i)]] == first;
+        if (pure) return found;
+        int64_t columns = table.codes.columns, able = 0;
+        for (int64_t j = 0; j < columns; ++j) drawn[size_t(j)] = int32_t(j);
+        // Columns that cannot split the node do not count among those tried.
+        for (int64_t j = 0; j < columns && able < how.tried; ++j) {
+            std::swap(drawn[size_t(j)], drawn[size_t(j + random.below(columns - j))]);
+            able += try_column(drawn[size_t(j)], int64_t(random.below(K)), from, to, found);
+        }
+        return found;
+    }
+
+    // Whether the column has two levels here; a better split replaces the one found so far.
+    bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
+        const int64_t K = table.classes, size = table.sizes[at];
+        const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
+        std::fill(histogram.begin(), histogram.begin() + size * K, 0.0);
+        for (int64_t i = from; i < to; ++i) {
+            int32_t r = row[size_t(i)];
+            if (code[r] != MISSING) histogram[size_t(code[r] * K + table.label[r])] += table.weight[r];
+        }
+        uint8_t order[MOST_LEVELS];
+        int there = 0;
+        uint64_t absent = 0;
+        double total = 0, squares = 0;
+        std::fill(left.begin(), left.end(), 0.0);
+        for (int64_t b = 0; b < size; ++b) {
+            double weight = 0;
+            for (int64_t k = 0; k < K; ++k) weight += histogram[size_t(b * K + k)];
+            if (!(weight > 0)) {
+                absent |= uint64_t(1) << b;
+                continue;
+            }
+            for (int64_t k = 0; k < K; ++k) left[size_t(k)] += histogram[size_t(b * K + k)];
+            share[size_t(b)] = histogram[size_t(b * K + leading)] / weight;
+            order[there++] = uint8_t(b);
+        }
+        if (there < 2) return false;
+        for (int64_t k = 0; k < K; ++k) total += left[size_t(k)];
+        for (int64_t k = 0; k < K; ++k) squares += left[size_t(k)] * left[size_t(k)];
+        if (!table.ordered[at])
+            std::stable_sort(order, order + there, [&](uint8_t a, uint8_t b) { return share[a] < share[b]; });
+        std::vector<double> &whole = left;  // class weights of the part above the cut
+        double below = 0, base = squares / total;
+        uint64_t mask = 0;
+        std::vector<double> under(size_t(K), 0.0);
+        for (int b = 0; b + 1 < there; ++b) {
+            const double *cell = &histogram[size_t(order[b] * K)];
+            double under_squares = 0, over_squares = 0;
+            for (int64_t k = 0; k < K; ++k) {
+                below += cell[k];
+                under[size_t(k)] += cell[k];
+                double over = whole[size_t(k)] - under[size_t(k)];
+                under_squares += under[size_t(k)] * under[size_t(k)];
+                over_squares += over * over;
+            }
+            mask |= uint64_t(1) << order[b];
+            double above = total - below;
+            if (below < how.least || above < how.least) continue;
+            double gain = under_squares / below + over_squares / above - base;
+            if (gain <= found.gain && found.column >= 0) continue;
+            bool majority = below >= above;
+            // Intervals without rows here go with the nearer neighbour, levels without rows where most rows go.
+            uint64_t low = (uint64_t(2) << ((order[b] + order[b + 1]) / 2)) - 1;
+            found = {gain, at, table.ordered[at] ? low : mask | (majority ? absent : 0), majority};
+        }
+        return true;
+    }
+};
+
+template <typename T> Array<T, 1> joined(const std::vector<std::vector<T>> &parts) {
+    size_t n = 0, at = 0;
+    for (const auto &part : parts) n += part.size();
+    Owned<T, 1> out({n});
+    for (const auto &part : parts) at = size_t(std::copy(part.begin(), part.end(), out.data + at) - out.data);
+    return out.array;
+}
+
+using Grown = std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<uint64_t, 1>, Array<int32_t, 1>, Array<uint8_t, 1>>;
+
+Grown grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<double, 1> weight, Flags ordered, Flags sizes,
+                 int64_t classes, int64_t trees, int64_t tried, int64_t leaves, double least, uint64_t seed) {
+    Levels c = levels_of(codes);
+    require(int64_t(label.shape(0)) == c.rows && int64_t(weight.shape(0)) == c.rows, "labels or weights differ in length");
+    require(int64_t(ordered.shape(0)) == c.columns && int64_t(sizes.shape(0)) == c.columns, "one entry per column is needed");
+    require(c.rows >= 1 && c.rows < int64_t(1) << 31, "give 1 to 2^31 rows");
+    require(classes >= 1 && classes <= 1 << 20 && trees >= 1 && trees <= 1 << 16, "classes or trees are out of range");
+    require(tried >= 1 && leaves >= 1 && leaves <= 1 << 24 && least > 0, "a setting is out of range");
+    require_weights(weight.data(), size_t(c.rows), "a weight is negative or not finite");
+    for (int64_t j = 0; j < c.columns; ++j) {
+        require(sizes.data()[j] <= MOST_LEVELS, "a column has more than 64 levels");
+        for (int64_t i = 0; i < c.rows; ++i) {
+            uint8_t code = c.data[j * c.rows + i];
+            require(code == MISSING || code < sizes.data()[j], "a code is not below the size of its column");
+        }
+    }
+    for (int64_t i = 0; i < c.rows; ++i)
+        require(label.data()[i] >= 0 && label.data()[i] < classes, "a label is not below the number of classes");
+    Table table = {c, label.data(), weight.data(), ordered.data(), sizes.data(), classes};
+    Settings how = {tried, leaves, least};
+    std::vector<std::vector<int32_t>> column(static_cast<size_t>(trees)), child(static_cast<size_t>(trees));
+    std::vector<std::vector<uint64_t>> mask(static_cast<size_t>(trees));
+    std::vector<std::vector<uint8_t>> majority(static_cast<size_t>(trees));
+    {
+        nb::gil_scoped_release free;
+        for (size_t t = 0; t < size_t(trees); ++t) {
+            Random start{seed + 0x9E3779B97F4A7C15u * (t + 1)};
+            Grower tree(table, how, start.next());
+            tree.grow();
+            column[t] = std::move(tree.column);
+            child[t] = std::move(tree.child);
+            mask[t] = std::move(tree.mask);
+            majority[t] = std::move(tree.majority);
+        }
+    }
+    Owned<int64_t, 1> start({size_t(trees) + 1});
+    for (size_t t = 0; t < size_t(trees); ++t) start.data[t + 1] = start.data[t] + int64_t(column[t].size());
+    return Grown(start.array, joined(column), joined(mask), joined(child), joined(majority));
+}
+
+const Binding binding([](nb::module_ &m) {
+    m.def("grow_trees", &grow_trees, "codes"_a.noconvert(), "label"_a.noconvert(), "weight"_a.noconvert(),
+          "ordered"_a.noconvert(), "sizes"_a.noconvert(), "classes"_a, "trees"_a, "tried"_a, "leaves"_a, "least"_a, "seed"_a,
+          "Trees of least Gini impurity over codes (columns, rows), grown best first: where each begins, and of its nodes the "
+          "column, the levels of the first child, its place, and whether it has most rows.");
+});
+
+}}  // namespace bayeskit::trees

@@ -1,0 +1,168 @@
+// Rows through trees: the leaf each is counted in, and what the trees say of it on the average.
+#include <algorithm>
+#include "trees/trees.h"
+
+namespace bayeskit::trees { namespace {
+
+void find_leaves(Input<uint8_t, 2> codes, Starts start, Columns32 column, Masks mask, Columns32 child, Flags majority,
+                 Output<int32_t, 2> out) {
+    Levels c = levels_of(codes);
+    Forest f = forest_of(start, column, mask, child, majority, size_t(c.columns));
+    require(int64_t(out.shape(0)) == f.trees && int64_t(out.shape(1)) == c.rows, "out must be (trees, rows)");
+    nb::gil_scoped_release free;
+    std::vector<int32_t> leaf(static_cast<size_t>(f.nodes));
+    for (int64_t t = 0; t < f.trees; ++t)
+        for (int64_t i = f.start[t], n = 0; i < f.start[t + 1]; ++i)
+            if (f.column[i] < 0) leaf[size_t(i)] = int32_t(n++);
+    for (int64_t t = 0; t < f.trees; ++t) {
+        int64_t begin = f.start[t];
+        for (int64_t r = 0; r < c.rows; ++r) {
+            int64_t at = begin;
+            while (f.column[at] >= 0) {
+                uint8_t code = c.data[f.column[at] * c.rows + r];
+                bool first = code == MISSING ? f.majority[at] : in_mask(f.mask[at], code);
+                at = begin + f.child[at] + !first;
+            }
+            out.data()[t * c.rows + r] = leaf[size_t(at)];
+        }
+    }
+}
+
+struct Node {
+    uint64_t mask;
+    int32_t column, child;
+};
+
+// A node that is yet to be visited: how much of the row gets there.
+struct Visit {
+    int64_t node;
+    double part;
+};
+
+void forest_shares(Input<uint8_t, 2> codes, Starts start, Columns32 column, Masks mask, Columns32 child, Flags majority,
+                   Input<double, 1> first, Input<double, 2> shares, Output<double, 2> out) {
+    Levels c = levels_of(codes);
+    Forest f = forest_of(start, column, mask, child, majority, size_t(c.columns));
+    size_t K = shares.shape(1);
+    require(int64_t(first.shape(0)) == f.nodes && int64_t(shares.shape(0)) == f.nodes, "shares need one entry per node");
+    require(int64_t(out.shape(0)) == c.rows && out.shape(1) == K, "out must be (rows, classes)");
+    nb::gil_scoped_release free;
+    std::vector<Visit> stack;
+    std::vector<Node> node;
+    // Tree after tree, so that each stays in the cache while all rows go through it.
+    for (int64_t t = 0; t < f.trees; ++t) {
+        int64_t begin = f.start[t];
+        node.clear();
+        for (int64_t i = begin; i < f.start[t + 1]; ++i) node.push_back({f.mask[i], f.column[i], f.child[i]});
+        for (int64_t r = 0; r < c.rows; ++r) {
+            double *to = out.data() + size_t(r) * K;
+            stack.push_back({0, 1.0});
+            while (!stack.empty()) {
+                auto [at, part] = stack.back();
+                stack.pop_back();
+                while (node[size_t(at)].column >= 0) {
+                    const Node &here = node[size_t(at)];
+                    uint8_t code = c.data[here.column * c.rows + r];
+                    if (code != MISSING) {
+                        at = here.child + !in_mask(here.mask, code);
+                        continue;
+                    }
+                    double mine = first.data()[begin + at];
+                    if (mine < 1) stack.push_back({here.child + 1, part * (1 - mine)});
+                    part *= mine;
+                    at = here.child;
+                    if (!(part > 0)) break;
+                }
+                if (!(part > 0)) continue;
+                const double *p = shares.data() + size_t(begin + at) * K;
+                for (size_t k = 0; k < K; ++k) to[k] += part * p[k];
+            }
+        }
+    }
+    size_t n = size_t(c.rows) * K;
+    for (size_t i = 0; i < n; ++i) out.data()[i] /= double(f.trees);
+}
+
+// What trees say once the columns of the first 0, 1, ... ranks are known, all from one walk: the part of a row that gets to
+// a node is a number for each stage. Below a split by a column of rank r, stages up to r go both ways.
+class Stages {
+    const Levels &codes;
+    const Forest &f;
+    const int32_t *rank;
+    const double *first, *shares;
+    int64_t stages, K;
+    std::vector<double> part;  // (depth, stages)
+
+public:
+    Stages(const Levels &codes, const Forest &f, const int32_t *rank, const double *first, const double *shares, int64_t K)
+        : codes(codes), f(f), rank(rank), first(first), shares(shares), stages(codes.columns + 1), K(K) {}
+
+    void walk(int64_t row, int64_t tree, double *to) {
+        part.assign(size_t(stages), 1.0);
+        visit(row, f.start[tree], f.start[tree], 0, 0, stages, to);
+    }
+
+private:
+    // Stages from `low` up to `high` get here at all.
+    void visit(int64_t row, int64_t begin, int64_t at, size_t depth, int64_t low, int64_t high, double *to) {
+        if (low >= high) return;
+        const double *mine = &part[depth * size_t(stages)];
+        if (f.column[at] < 0) {
+            const double *p = shares + at * K;
+            for (int64_t s = low; s < high; ++s)
+                for (int64_t k = 0; k < K; ++k) to[s * K + k] += mine[s] * p[k];
+            return;
+        }
+        uint8_t code = codes.data[f.column[at] * codes.rows + row];
+        int64_t known = code == MISSING ? stages : rank[f.column[at]] + 1;  // the first stage that goes one way
+        for (int side = 0; side < 2; ++side) {
+            bool here = code != MISSING && in_mask(f.mask[at], code) == (side == 0);
+            double share = side ? 1 - first[at] : first[at];
+            if (part.size() < (depth + 2) * size_t(stages)) part.resize((depth + 2) * size_t(stages));
+            double *next = &part[(depth + 1) * size_t(stages)];
+            const double *from = &part[depth * size_t(stages)];
+            int64_t split = std::min(std::max(known, low), high), until = here ? high : split;
+            for (int64_t s = low; s < split; ++s) next[s] = from[s] * share;
+            for (int64_t s = split; s < until; ++s) next[s] = from[s];
+            visit(row, begin, begin + f.child[at] + side, depth + 1, share > 0 ? low : split, until, to);
+        }
+    }
+};
+
+void forest_stages(Input<uint8_t, 2> codes, Starts start, Columns32 column, Masks mask, Columns32 child, Flags majority,
+                   Input<double, 1> first, Input<double, 2> shares, Columns32 rank, Output<double, 3> out) {
+    Levels c = levels_of(codes);
+    Forest f = forest_of(start, column, mask, child, majority, size_t(c.columns));
+    int64_t K = int64_t(shares.shape(1));
+    require(int64_t(first.shape(0)) == f.nodes && int64_t(shares.shape(0)) == f.nodes, "shares need one entry per node");
+    require(int64_t(rank.shape(0)) == c.columns, "rank needs one entry per column");
+    for (int64_t j = 0; j < c.columns; ++j)
+        require(rank.data()[j] >= 0 && rank.data()[j] < c.columns, "a rank is not below the number of columns");
+    require(int64_t(out.shape(0)) == c.rows && int64_t(out.shape(1)) == c.columns + 1 && int64_t(out.shape(2)) == K,
+            "out must be (rows, columns + 1, classes)");
+    nb::gil_scoped_release free;
+    Stages walker(c, f, rank.data(), first.data(), shares.data(), K);
+    size_t line = size_t(c.columns + 1) * size_t(K);
+    for (int64_t r = 0; r < c.rows; ++r) {
+        double *to = out.data() + size_t(r) * line;
+        for (int64_t t = 0; t < f.trees; ++t) walker.walk(r, t, to);
+        for (size_t i = 0; i < line; ++i) to[i] /= double(f.trees);
+    }
+}
+
+const Binding binding([](nb::module_ &m) {
+    m.def("find_leaves", &find_leaves, "codes"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(),
+          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "out"_a.noconvert(),
+          "The leaf of each row in each tree, counted within the tree; missing values go where most rows went.");
+    m.def("forest_shares", &forest_shares, "codes"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(),
+          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(), "shares"_a.noconvert(),
+          "out"_a.noconvert(),
+          "The mean over trees of the class shares of each row's leaf; missing values go both ways, `first` of them to "
+          "the first child.");
+    m.def("forest_stages", &forest_stages, "codes"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(),
+          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(), "shares"_a.noconvert(),
+          "rank"_a.noconvert(), "out"_a.noconvert(),
+          "The same with the columns of the first 0, 1, ... ranks known: (rows, columns + 1, classes).");
+});
+
+}}  // namespace bayeskit::trees

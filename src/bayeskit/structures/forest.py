@@ -1,0 +1,272 @@
+"""Forest: randomised trees whose class shares shrink toward those of the nodes above."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.levels import Domain
+from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Density
+from bayeskit.densities.likelihood import Context, Staged
+from bayeskit.errors import InputError
+from bayeskit.numerics.cut_points import heavy_apart, short
+from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
+from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.statistic import Statistic
+from bayeskit.statistics.units import Units
+from bayeskit.structures.content_order import ContentOrder
+from bayeskit.validation import whole
+
+ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
+STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # pseudo-rows of the parent's shares to choose from
+FOLDS = 3  # that choose among them
+TRIED = 16  # trees of each fold
+FEW = 500  # rows up to which all folds are used, beyond one
+BYTES = 1_850_000  # of a forest in a file
+FEWEST = 100  # leaves of a tree, below which there are fewer trees
+LEAST = 24  # trees, in any case
+
+
+@dataclass(frozen=True)
+class Forest(Staged[Any]):
+    """P(c | x) = mean over trees of p_leaf(c), p_node = (n_c + a p_parent)/(n + a); log p(x | c) = log P(c | x)/P_0(c).
+
+    P_0 is the answer without any value. At each node a third of the columns is drawn, and the split of least Gini
+    impurity is taken; trees grow best first, on all rows. The number a of pseudo-rows is what predicts best the rows
+    that inner folds hold out. Where a value is missing or a level new, a row goes both ways, by the shares of the rows
+    counted there; such rows are counted where most others went. Rows are read once for the trees, once to count.
+    """
+
+    trees: int = 150
+    seed: int = 0
+    strength: float | None = None
+    grown: Trees | None = field(default=None, repr=False, kw_only=True)  # once a pass has grown them
+    chosen: float | None = field(default=None, repr=False, kw_only=True)  # the strength, once it has been
+
+    identifier: ClassVar[str] = "structure/forest"
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+    leave_one_out: ClassVar[bool] = False  # labels chose the splits
+
+    def __post_init__(self) -> None:
+        if (number := whole(self.trees)) is None or not 1 <= number <= 10_000:
+            raise InputError(f"trees={self.trees!r}: give a whole number from 1 to 10,000")
+        if (seed := whole(self.seed)) is None or not 0 <= seed < 2**63:
+            raise InputError(f"random_state={self.seed!r}: give a whole number of at least 0")
+        for strength in (self.strength, self.chosen):
+            if strength is not None and (isinstance(strength, bool) or not 0 < float(strength) < np.inf):
+                raise InputError(f"strength={strength!r}: give a number of pseudo-rows above 0, or None to choose one")
+
+    def unfitted(self) -> Self:
+        return replace(self, grown=None, chosen=None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return () if self.grown is None else ("the splits of the trees", "how strongly their shares shrink")
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Statistic:
+        if self.grown is None:
+            return Rows.empty(columns, n_groups, ROWS)
+        return Leaves.empty(self.grown, columns, n_groups)
+
+    def next_stage(self, statistic: Any, context: Context) -> Self | None:
+        if not isinstance(statistic, Rows):
+            return None
+        if context.domain is None:
+            raise InputError("trees are held by class and level; grow them in a model, which knows these")
+        return replace(self, **TreeSearch.of(statistic, context.domain).found(self))
+
+    def fit(self, statistic: Leaves, context: Context) -> ForestDensity:
+        strength = self.chosen if self.chosen is not None else 1.0
+        return ForestDensity.of(statistic.trees, statistic.counts(), strength, statistic.columns)
+
+
+@dataclass(frozen=True)
+class TreeSearch:
+    """Rows as trees see them, in the order of their content; columns in the order of their names."""
+
+    columns: tuple[TreeColumn, ...]
+    codes: Array  # (d, n)
+    ordered: Array  # (d,) whether levels have an order
+    label: Int
+    classes: int
+    units: Units
+
+    @classmethod
+    def of(cls, rows: Rows, domain: Domain) -> TreeSearch:
+        kept = ContentOrder.of(rows, domain)
+        known = [_column(c, kept.block, domain, rows.rows.weight.rounded()) for c in rows.columns]
+        columns = tuple(sorted((c for c in known if c is not None), key=lambda c: c.name))
+        codes = np.empty((len(columns), len(kept.order)), dtype=np.uint8)
+        for j, column in enumerate(columns):
+            codes[j] = column.codes(kept.block)[kept.order]
+        ordinal = {c.name for c in rows.columns if c.kind == "ordinal"}
+        ordered = np.array([c.numeric or c.name in ordinal for c in columns], dtype=np.uint8)
+        return cls(columns, codes, ordered, kept.label, len(kept.classes), kept.units)
+
+    def found(self, settings: Forest) -> dict[str, Any]:
+        """The trees, and how strongly their shares shrink."""
+        strength = settings.strength
+        if strength is None:
+            strength = self._strength(settings) if self.classes > 1 and len(self.columns) else 1.0
+        return {"grown": self._grown(self.units.weight, settings.trees, settings.seed), "chosen": float(strength)}
+
+    def _grown(self, weight: Float, trees: int, seed: int) -> Trees:
+        """From the rows that have some weight."""
+        some = np.flatnonzero(weight > 0)
+        codes, sizes = (
+            np.ascontiguousarray(self.codes[:, some]),
+            np.array([c.size for c in self.columns], dtype=np.uint8),
+        )
+        leaves = int(BYTES // (8 * self.classes + 4 * 2 * 13 // 3))  # counts of a leaf, and two nodes in base64
+        trees = min(trees, max(LEAST, leaves // FEWEST))
+        tried = max(1, -(-len(self.columns) // 3))
+        label = np.ascontiguousarray(self.label[some], dtype=np.int32)
+        size = max(2, min(leaves // trees, 30_000))
+        settings = self.classes, trees, tried, size, 1e-9, seed
+        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[some]), self.ordered, sizes, *settings)
+        return Trees.grown(self.columns, found)
+
+    def _strength(self, settings: Forest) -> float:
+        place, weight = self.units.places(FOLDS), self.units.weight
+        losses = np.zeros(len(STRENGTHS))
+        for fold in range(FOLDS if len(weight) <= FEW else 1):
+            test = self.units.dealt(place, FOLDS, fold)
+            trees = self._grown(weight - test, min(TRIED, settings.trees), settings.seed)
+            counts = self._counts(trees, weight - test)
+            asked = np.flatnonzero(test > 0)
+            codes = np.ascontiguousarray(self.codes[:, asked])
+            for i, strength in enumerate(STRENGTHS):
+                density = ForestDensity.of(trees, counts, strength, ())
+                log = density.log_shares(codes)
+                log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
+                losses[i] -= float(test[asked] @ log[np.arange(len(asked)), self.label[asked]])
+        return STRENGTHS[int(np.argmin(losses))]
+
+    def _counts(self, trees: Trees, weight: Float) -> Float:
+        """Of the leaves of trees: (P, leaves)."""
+        leaf = np.empty((len(trees.sizes), len(weight)), dtype=np.int32)
+        _core.find_leaves(self.codes, *trees.arrays, leaf)
+        begin = np.cumsum([0, *trees.leaf_counts[:-1]])
+        total = sum(trees.leaf_counts)
+        cell = (leaf + begin[:, None]) + total * self.label
+        mass = np.broadcast_to(weight, leaf.shape).ravel()
+        found: Float = np.bincount(cell.ravel(), mass, minlength=self.classes * total).astype(np.float64, copy=False)
+        return found.reshape(self.classes, total)
+
+
+@dataclass(frozen=True)
+class ForestDensity(Density):
+    """The class shares of every node."""
+
+    trees: Trees
+    shares: Float  # (nodes, K)
+    first: Float  # (nodes,) share of the rows of a node that went to its first child
+    names: tuple[str, ...]  # the columns, in schema order
+
+    normalised: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
+    class_ratios: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, trees: Trees, counts: Float, strength: float, names: tuple[str, ...]) -> ForestDensity:
+        """From weights of the leaves, (K, leaves)."""
+        start, column, _, child, _ = trees.arrays
+        begin = np.repeat(start[:-1], np.diff(start))
+        weight = np.zeros((len(column), len(counts)))
+        weight[trees.leaf_nodes] = counts.T
+        levels = [start[:-1]]
+        while len(inner := levels[-1][column[levels[-1]] >= 0]):
+            below = begin[inner] + child[inner]
+            levels.append(np.concatenate([below, below + 1]))
+        for level in levels[::-1]:
+            inner = level[column[level] >= 0]
+            below = begin[inner] + child[inner]
+            weight[inner] = weight[below] + weight[below + 1]
+        total = weight.sum(axis=1)
+        of_class = counts[:, : trees.leaf_counts[0]].sum(axis=1)
+        prior = (of_class + 0.5) / (of_class.sum() + 0.5 * len(of_class))
+        shares = (weight + strength * prior) / (total + strength)[:, None]  # those of the roots; the others follow
+        first = np.full(len(column), 0.5)
+        for level in levels:
+            inner = level[column[level] >= 0]
+            below = begin[inner] + child[inner]
+            for at in (below, below + 1):
+                shares[at] = (weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
+            there = total[inner] > 0
+            first[inner[there]] = total[below[there]] / total[inner[there]]
+        return cls(trees, shares, first, names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        used = {column.name for column in self.trees.columns}
+        return tuple(name for name in self.names if name not in used)
+
+    def _shares(self, codes: Array) -> Float:
+        out = np.zeros((codes.shape[1], self.shares.shape[1]))
+        _core.forest_shares(codes, *self.trees.arrays, self.first, self.shares, out)
+        return out
+
+    @cached_property
+    def nothing(self) -> Float:
+        """The answer without any value: (K,)."""
+        shares: Float = self._shares(np.full((len(self.trees.columns), 1), MISSING, dtype=np.uint8))
+        return np.array(shares[0])
+
+    def log_shares(self, codes: Array) -> Float:
+        """log P(c | x), from codes of the columns: (n, K)."""
+        logs: Float = np.log(self._shares(codes))
+        return logs
+
+    def add(self, block: Block, out: Float) -> None:
+        out += self.log_shares(self.trees.codes(block)) - np.log(self.nothing)
+
+    def terms(self, block: Block) -> Float:
+        """What each column adds when revealed, in schema order; all stages come from one walk through each tree."""
+        place = {name: j for j, name in enumerate(self.names)}
+        here = [place[column.name] for column in self.trees.columns]
+        rank = np.empty(len(here), dtype=np.int32)
+        rank[np.argsort(here, kind="stable")] = np.arange(len(here))
+        stages = np.zeros((block.rows, len(here) + 1, self.shares.shape[1]))
+        codes = self.trees.codes(block)
+        _core.forest_stages(codes, *self.trees.arrays, self.first, self.shares, rank, stages)
+        out = np.zeros((block.rows, len(self.names), self.shares.shape[1]))
+        out[:, sorted(here)] = np.diff(np.log(stages), axis=1)
+        return out
+
+
+def _column(column: Column, block: Block, domain: Domain, weight: Float) -> TreeColumn | None:
+    """At most 64 levels: intervals, or the commonest levels and all others as one; None of a constant column."""
+    if column.numeric:
+        x = block.numeric.column(block.schema.numeric_index[column.name])
+        value, place = np.unique(x[~np.isnan(x)], return_inverse=True)
+        holes = column.missing == "level"
+        if len(value) + (holes and bool(np.isnan(x).any())) < 2:
+            return None
+        mass = np.bincount(place, weight[~np.isnan(x)], minlength=len(value)).astype(np.float64, copy=False)
+        most = next(found for cells in (62, 48, 32, 20) if len(found := heavy_apart(mass, cells)) < MOST - 1)
+        cuts = short(value[most], value[most + 1])
+        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, holes=holes)
+    if not column.coded:
+        return None
+    codes = block.codes[block.schema.coded_index[column.name]]
+    size = len(domain.levels[column.name])
+    mass = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=size).astype(np.float64, copy=False)
+    words = domain.levels[column.name].words.view(np.int64)
+    if np.count_nonzero(mass) < 2:
+        return None
+    if size <= MOST:
+        return TreeColumn(column.name, levels=tuple(words.tolist()))
+    kept = np.sort(np.argsort(-mass, kind="stable")[: MOST - 1])
+    return TreeColumn(column.name, levels=tuple(words[kept].tolist()), others=True)
