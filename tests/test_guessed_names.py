@@ -131,6 +131,14 @@ def test_score_takes_the_name_of_the_target_and_files(tmp_path):
     assert model.score(table.drop(columns="diagnosis"), table["diagnosis"]) == pytest.approx(right)
 
 
+def test_the_cost_score_of_decisions_takes_the_name_too():
+    table = clinic(300).to_pandas()
+    costs = {"cold": {"rest": 0, "treat": 2}, "flu": {"rest": 3, "treat": 1}, "pneumonia": {"rest": 50, "treat": 1}}
+    model = bk.RiskClassifier(bk.NaiveBayes(), costs).fit(table, "diagnosis")
+    by_hand = -np.mean([costs[c][a] for c, a in zip(table["diagnosis"], model.predict(table), strict=True)])
+    assert model.score(table, "diagnosis") == pytest.approx(by_hand)
+
+
 def test_a_list_of_files_is_one_table(tmp_path):
     table = clinic(300).to_pandas()
     whole = bk.NaiveBayes().fit(table, "diagnosis").model_.digest

@@ -37,6 +37,7 @@ from bayeskit.evaluation.protocols import ReadsTables, features_of, gives_probab
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Flips, Freedom
 from bayeskit.model.codec import build, describe
+from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.model import Model
 from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.storage.bundle import Bundle
@@ -334,6 +335,9 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
             return float(super().score(X, y, sample_weight))
         decision, refused = self._decided(X)
         row = {label: i for i, label in enumerate(self.classes_.tolist())}
+        if isinstance(y, str):
+            rows = LabelledTable.of(X, y, sample_weight).rows
+            y, sample_weight = rows.classes[rows.codes], rows.weights
         labels = np.asarray(y).tolist()
         if unknown := [label for label in labels if label not in row]:
             raise InputError(f"y has the label {unknown[0]!r}, which is not a class the costs are given for")
