@@ -10,9 +10,12 @@ import sys
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import bayeskit as bk
+import cluster
+import server
 from bayeskit.densities.density import Density
 from bayeskit.errors import InputError
 from bayeskit.portable.evaluation import evaluate
@@ -65,6 +68,41 @@ def answers(text, rows, dialect):
         cursor = db.execute(text)
         found = pd.DataFrame(cursor.fetchall(), columns=[d[0] for d in cursor.description])
     return found.sort_values("row_number").reset_index(drop=True)
+
+
+SERVED = ["Gaussian", "Gamma", "Poisson", "Histogram", "Kernel", "Categorical0", "MissingLevel", "Weights", "FullMixed"]
+SERVED += ["TAN", "KDB", "AODE", "AJE", "CalibratedTwo", "GaussianBackoff"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SERVED)
+def test_a_server_says_what_the_model_does(name):
+    pytest.importorskip("adbc_driver_postgresql")
+    from adbc_driver_postgresql import dbapi
+
+    model, rows, true, held = compared(name)
+    text = bk.export(model, "sql", dialect="postgresql", source="t", keep=["row_number"])
+    kept = pa.Table.from_pandas(rows.assign(row_number=np.arange(len(rows))), preserve_index=False)
+    with dbapi.connect(server.holding(kept, "t")) as connection, connection.cursor() as cursor:
+        cursor.execute(text)
+        found = cursor.fetch_arrow_table().to_pandas().sort_values("row_number")
+    agree(found[[f"P({c})" for c in model.classes_]], true, held)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Categorical", "Gaussian", "Poisson", "Full", "TAN", "CalibratedTwo"])
+def test_a_cluster_says_what_the_model_does(name):
+    model, rows, true, held = compared(name)
+    text = bk.export(model, "sql", dialect="spark", source="t", keep=["row_number"])
+    kept = pa.Table.from_pandas(rows.assign(row_number=np.arange(len(rows))), preserve_index=False)
+    lines = [tuple(line.values()) for line in kept.to_pylist()]
+    kinds = {"double": "double", "int64": "bigint", "bool": "boolean", "string": "string"}
+    schema = ", ".join(f"`{f.name}` {kinds[str(f.type).removeprefix('large_')]}" for f in kept.schema)
+    spark = cluster.session()
+    spark.createDataFrame(lines, schema).createOrReplaceTempView("t")
+    found = pd.DataFrame([row.asDict() for row in spark.sql(text).collect()]).sort_values("row_number")
+    agree(found[[f"P({c})" for c in model.classes_]], true, held)
 
 
 def quoted(name):
@@ -197,7 +235,7 @@ def test_a_character_that_sql_does_not_have_is_refused():
 def test_actions_reasons_and_kept_columns_are_those_of_predict_frame(dialect):
     frame, y = table()
     model = bk.NaiveBayes().fit(frame[["age", "sugar", "colour", "flag"]], y)
-    rows = frame.head(60)
+    rows = frame[["age", "sugar", "colour", "flag", "rooms"]].head(60)
     costs = {c: {"act": float(i), "wait": 2.0 - i} for i, c in enumerate(model.classes_)}
     text = bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number", "rooms"], costs=costs, reasons=2)
     found = answers(text, rows, dialect)
@@ -206,6 +244,12 @@ def test_actions_reasons_and_kept_columns_are_those_of_predict_frame(dialect):
     for name in wanted.columns:
         if wanted[name].dtype.kind == "f":
             np.testing.assert_allclose(found[name], wanted[name], atol=CLOSE)
+        elif name == "reasons":  # the columns that speak most for the prediction
+            told = model.explain(rows.drop(columns="rooms"))
+            for i, text in enumerate(found[name]):
+                shares = dict(zip(told.parts, told.evidence(i)[1:], strict=True))
+                best = sorted((n for n in shares if shares[n] > 0), key=lambda n: -shares[n])[:2]
+                assert text == ", ".join(f"{n} {shares[n]:+.2f}" for n in best)
         else:
             assert found[name].tolist() == wanted[name].tolist()
 

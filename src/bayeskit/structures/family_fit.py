@@ -21,6 +21,7 @@ from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
 from bayeskit.families.histogram import Histogram
 from bayeskit.families.kernel import Kernel, KernelDensity
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
@@ -167,6 +168,9 @@ class OnSteps(Wrapped):
 
     def terms(self, block: Block) -> Float:
         return self.density.terms(block) - self.log_sum
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return [replace(term, value=term.value - self.log_sum) for term in self._terms(inputs)]
 
     @property
     def excess(self) -> float:

@@ -14,6 +14,7 @@ from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.rows import CAP, Distinct, Rows
 
 NONE = np.empty(0, dtype=np.int64)
@@ -31,6 +32,9 @@ class SilentDensity(Density):
 
     def terms(self, block: Block) -> Float:
         return np.zeros((block.rows, len(self.columns), 1))
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return []
 
 
 @dataclass(frozen=True)

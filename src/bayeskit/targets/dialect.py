@@ -21,7 +21,7 @@ class Dialect:
     name: str = "duckdb"
     text_type: str = "VARCHAR"
     double: str = "DOUBLE"
-    fence: str = ""  # ends a subquery that must not be merged with the query around it
+    fence: str = " LIMIT 9223372036854775807"  # ends a subquery that must not be merged with the query around it
     longest: int = 10**9  # bytes of a name
     columns: int = 100_000  # of a SELECT
 
@@ -140,11 +140,10 @@ class Sqlite(Dialect):
 
     def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
         lines = [[self.number(c), self.number(w)] for c, w in zip(centre, log_weight, strict=True)]
-        p = self.number(precision)
-        one = f"k.w - 0.5e0 * (({y} - k.c) * {p}) * (({y} - k.c) * {p})"
+        one = f"k.w - {self.number(0.5)} * {self.square(f'(({y} - k.c) * {self.number(precision)})')}"
         table = f"({self.rows(['c', 'w'], lines)}) AS k"
         most = f"(SELECT max({one}) FROM {table})"
-        shown = f"CASE WHEN {one} - m.most > -700e0 THEN exp({one} - m.most) ELSE 0e0 END"
+        shown = f"CASE WHEN {one} - m.most > {self.number(-700.0)} THEN exp({one} - m.most) END"
         return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
 
     def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
@@ -201,10 +200,11 @@ class Postgresql(Sqlite):
 
 @dataclass(frozen=True)
 class Spark(Dialect):
-    """Spark SQL 3.4 or later."""
+    """Spark SQL 3.4 or later, which does not merge what would be computed twice."""
 
     name: str = "spark"
     text_type: str = "STRING"
+    fence: str = ""
 
     def identifier(self, name: str) -> str:
         super().identifier(name)

@@ -61,9 +61,7 @@ def _limit(member: Member) -> Any:
     rest = total([limit.rest for limit in limits])
     overflow: Any = 0.0
     if sizes:
-        unit: Any = 0.0
-        for size in sizes:
-            unit = np.maximum(unit, largest(where(np.isnan(size), -np.inf, size)))
+        unit: Any = Symbol("peak", 0.0, *sizes)
         overflow = total([where(size > OVERFLOW, -np.exp2(np.minimum(size - unit, 0.0)), 0.0) for size in sizes])
     able = np.isfinite(member.base)
     fewest = where(able, zeros, np.inf)

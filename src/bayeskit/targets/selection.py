@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -127,16 +128,38 @@ def _first(names: Sequence[str], test: str) -> str:
     return f"CASE {' '.join(ways)} ELSE {len(names) - 1} END" if ways else "0"
 
 
+NAME = re.compile(r"\b[a-z]\w*")
+
+
+def _names(texts: Sequence[str]) -> set[str]:
+    """What looks like names of columns and tables in expressions."""
+    return {name for text in texts for name in NAME.findall(text)}
+
+
+def _alias(join: str) -> str:
+    return join.split(" AS ", 1)[1].split(" ", 1)[0]
+
+
 def _chosen(place: str, texts: Sequence[str]) -> str:
     return f"CASE {place} {' '.join(f'WHEN {i} THEN {text}' for i, text in enumerate(texts))} END"
 
 
-def _assembled(writer: Writer, first: str, source: str, answers: Sequence[str]) -> str:
-    fence = writer.sql.fence
-    parts = [*writer.tables.values(), f"q0 AS (SELECT {first} FROM {source}{fence})"]
-    for i, level in enumerate(writer.levels[1:], 1):
-        columns = ",\n    ".join([f"q{i - 1}.*", *level.columns])
-        joins = "".join(f"\n  {join}" for join in level.joins)
-        parts.append(f"q{i} AS (\n  SELECT {columns}\n  FROM q{i - 1}{joins}{fence})")
-    last = len(writer.levels) - 1
+def _assembled(writer: Writer, first: Sequence[str], source: str, answers: Sequence[str]) -> str:
+    """The levels, each with the columns that a later one asks for."""
+    fence, levels = writer.sql.fence, [first, *(level.columns for level in writer.levels[1:])]
+    made = {column.rsplit(" AS ", 1)[1]: i for i, columns in enumerate(levels) for column in columns}
+    wanted, parts = _names(answers) & made.keys(), []
+    for i in range(len(levels) - 1, 0, -1):
+        own = [column for column in levels[i] if column.rsplit(" AS ", 1)[1] in wanted]
+        joins = [join for join in writer.levels[i].joins if _alias(join) in _names(own)]
+        wanted = {n for n in wanted if made[n] < i} | {n for n in _names([*own, *joins]) & made.keys() if made[n] < i}
+        columns = [*(f"q{i - 1}.{name}" for name in sorted(wanted)), *own]
+        if len(columns) > writer.sql.columns:
+            raise Unportable(f"it takes {len(columns):,} columns at once, more than {writer.sql.name} can have")
+        shown = "".join(f"\n  {join}" for join in joins)
+        listed = ",\n    ".join(columns)
+        parts.append(f"q{i} AS (\n  SELECT {listed}\n  FROM q{i - 1}{shown}{fence})")
+    parts.append(f"q0 AS (SELECT {', '.join(first)} FROM {source}{fence})")
+    parts = [*writer.tables.values(), *reversed(parts)]
+    last = len(levels) - 1
     return "WITH " + ",\n".join(parts) + "\nSELECT " + ",\n  ".join(answers) + f"\nFROM q{last}\n"

@@ -48,12 +48,12 @@ class Writer:
 
     # -- columns ----------------------------------------------------------------------------------
 
-    def source(self, keep: Sequence[str]) -> str:
+    def source(self, keep: Sequence[str]) -> list[str]:
         """The first level: the inputs in the types of the program, and the columns to keep."""
         columns = [f"{self.sql.identifier(name)} AS keep_{i}" for i, name in enumerate(keep)]
         for j, column in enumerate(self.program.columns):
             columns.append(f"{self._input(j, column)} AS x{j}")
-        return ", ".join(columns)
+        return columns
 
     def _input(self, j: int, column: InputColumn) -> str:
         name = self.sql.identifier(column.name)
@@ -171,6 +171,10 @@ class Writer:
         given = [self.texts[i] for i in args]
         if op == "stack":
             return tuple(text[0] for text in given), level
+        if op == "peak":  # the largest of all numbers of all classes, whichever are missing
+            low = self.sql.number(LOG_ZERO)
+            every = dict.fromkeys(text for texts in given for text in texts)
+            return (self.sql.largest([f"coalesce({text}, {low})" for text in every]),), level
         if op in ("largest", "least", "together"):
             each = given[0] if len(given[0]) > 1 else given[0] * self.k
             if op == "together":
@@ -304,6 +308,7 @@ REPEATING = (
     "together",
     "largest",
     "least",
+    "peak",
 )
 CONDITIONS = ("lt", "le", "eq", "and", "or", "not", "missing")
 
