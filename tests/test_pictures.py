@@ -130,7 +130,13 @@ def test_import_of_displays_leaves_matplotlib_alone():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("script", sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("iris", "output")))
+SCRIPTS = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("iris", "output"))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "overview" else name for name in SCRIPTS],  # ten pools
+)
 def test_examples_write_their_picture(script, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [script, str(tmp_path / "out.png")])
     monkeypatch.syspath_prepend(str(EXAMPLES))

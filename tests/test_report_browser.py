@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 from scipy.stats import norm
 
 import bayeskit as bk
@@ -388,7 +389,7 @@ def test_a_case_can_be_linked(browser, naive, panel):
     assert other.page.inner_text("#verdict") == panel.page.inner_text("#verdict")
     assert other.page.inner_text(".why") == panel.page.inner_text(".why")
     other.page.get_by_role("link", name="Open it in the panel").first.click()
-    other.page.wait_for_function("document.getElementById('about').textContent.startsWith('Row')")
+    expect(other.page.locator("#about")).to_have_text(re.compile("^Row"))
     assert other.complaints == []
     other.page.close()
 

@@ -206,7 +206,7 @@ def test_a_partition_that_does_not_come_home_is_noticed(monkeypatch: pytest.Monk
     from bayeskit.engines import spark
 
     mapped = spark._map
-    monkeypatch.setattr(spark, "_mapped", lambda *given: mapped(*given).where("partition < 2"))
+    monkeypatch.setattr(spark, "_map", lambda *given: mapped(*given).where("partition < 2"))
     with pytest.raises(bk.errors.InputError, match="the frame has 4000 rows, but Spark's tasks read 2"):
         bk.NaiveBayes().fit(frame().repartition(3), "diagnosis")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import bayeskit as bk
 from bayeskit.errors import BayeskitError
+from bayeskit.estimators.wrapper import core
 
 NUMBERS = (0.5, 1.0, 3.25, 0.0)
 
@@ -33,7 +34,7 @@ def every_use(file: Path, again: Path) -> bool:
 
 
 def _classifier(model: Any, again: Path) -> list[Callable[[], Any]]:
-    known = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_
+    known = core(model).model_
     columns = {}
     for column in known.schema.columns:
         levels = known.counted.domain.levels.get(column.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.keyed import Keyed
+from bayeskit.statistics.leaves import NODE, Leaves, TreeColumn, Trees
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.rows import Distinct, Rows
 from bayeskit.statistics.scatter import Scatter
@@ -185,5 +187,8 @@ def statistics() -> dict[str, Any]:
     slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], dict.fromkeys(SCHEMA.numeric, (-1.0, 0.0, 3.5)))
     some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}
     found["sliced"] = Sliced.empty(slices, some, 0)
+    nodes = np.array([(0, 0, 1, 1), (-1, 0, 0, 0), (-1, 0, 0, 0), (-1, 0, 0, 0)], dtype=NODE)  # a split and a leaf
+    trees = Trees((TreeColumn("x", (0.0,), numeric=True),), (3, 1), base64.b64encode(nodes.tobytes()).decode())
+    found["leaves"] = Leaves.empty(trees, [SCHEMA["x"], SCHEMA["flag"]], 0)
     found["product"] = Product(dict(found), 0)
     return found

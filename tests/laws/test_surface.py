@@ -39,6 +39,8 @@ METHODS = sorted(
 CLASSIFIERS = {
     **{kind.__name__: kind for kind in (bk.NaiveBayes, bk.FullBayes, bk.KNNBayes, bk.TAN, bk.KDB, bk.AODE, bk.AJE)},
     "NetworkBayes": bk.NetworkBayes,
+    "CorrectedNaiveBayes": bk.CorrectedNaiveBayes,
+    "ProbabilityForest": lambda: bk.ProbabilityForest(trees=5),
     "AutoBayes": lambda: bk.AutoBayes(max_candidates=2),
     "Calibrated": lambda: bk.Calibrated(bk.NaiveBayes()),
     "Calibrated pool": lambda: bk.Calibrated(bk.AutoBayes(fast=True), folds=2),

@@ -65,6 +65,7 @@ def populations(case: Case) -> Any:
 
 Drawn = Callable[[Case], Any]
 PICTURES: dict[str, tuple[Drawn, Callable[[Case], list[str]]]] = {  # the picture, and names that stand in it
+    "ArcDisplay": (lambda c: bk.TAN().fit(c.plane, c.y).plot(), lambda c: [c.a, c.b]),
     "ComparisonDisplay": (lambda c: compared(c).plot(), lambda c: [c.a, c.b]),
     "ConfusionDisplay": (lambda c: evaluated(c).plot("confusion"), lambda c: [c.no, c.yes]),
     "ContourDisplay": (

@@ -116,7 +116,7 @@ def predict(
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
-    if isinstance(asker.pool, bk.RiskClassifier):
+    if asker.kind == "RiskClassifier":  # by name, as the class would bring scikit-learn
         asker.pool.check_acts()
         wanted["costs"] = wanted["costs"] or asker.pool.costs_
     kept = "all" if listed(keep) == ("all",) else listed(keep)

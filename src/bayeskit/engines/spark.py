@@ -51,7 +51,8 @@ class Spark(Engine):
 
     @staticmethod
     def takes(source: object) -> bool:
-        return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
+        kinds = type(source).__mro__
+        return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in kinds)
 
     def schema(self, source: DataFrame, known: Mapping[str, str] | None = None) -> pa.Schema:
         check_names_differ(source.columns, folded=True)

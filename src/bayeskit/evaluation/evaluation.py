@@ -141,7 +141,7 @@ class Evaluation(TableRepr):
         What lies there is the mean score of the models of the folds on new rows. The more a model errs less on its own
         rows than on new ones, the wider intervals of cross-validation are (by a root of 1.4 at most), for which the
         model of all rows is fitted when the first is asked for: without that 87 to 96 % of simulated intervals hold the
-        truth for one neighbour and full trees, with it 93 to 98 %.
+        truth for one neighbour and full trees, with it 93 to 98 %. Of files that are read in passes it is left out.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ def design_effect(new: float, own: float) -> float:
     all rows does not make on these. In simulations the variance is 1.0 to 1.2 times that of independent rows for naive
     Bayes (G up to 0.27), 1.0 to 1.5 for three neighbours (0.24 to 0.46), one neighbour and full trees (1).
 
-    >>> design_effect(0.8, 0.82), design_effect(0.8, 1.0)
+    >>> round(design_effect(0.8, 0.82), 2), design_effect(0.8, 1.0)
     (1.08, 1.4)
     """
     if not own > new:

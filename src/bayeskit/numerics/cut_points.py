@@ -70,8 +70,8 @@ def heavy_apart(weight: Float, cells: int) -> Int:
     """After which bins to cut so that each that has 1/cells of the weight or more is alone, and so many equal cells of
     the others: all but the last.
 
-    >>> heavy_apart(np.array([1.0, 1.0, 8.0, 1.0, 1.0]), 2)
-    array([1, 2])
+    >>> heavy_apart(np.array([1.0, 1.0, 8.0, 1.0, 1.0]), 2).tolist()
+    [1, 2]
     """
     heavy = np.flatnonzero(weight >= weight.sum() / cells)
     light = weight.copy()

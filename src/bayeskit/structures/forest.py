@@ -18,6 +18,7 @@ from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import heavy_apart, short
+from bayeskit.portable.program import Inputs, Term, Unportable
 from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Statistic
@@ -207,6 +208,11 @@ class ForestDensity(Density):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.names
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        raise Unportable(
+            "trees send missing values both ways, for which there is no form yet; CorrectedNaiveBayes has one"
+        )
 
     @property
     def constant(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class Selection:
             named.append((REASONS, sql.ranked(list(zip(names, each, strict=True)), self.reasons)))
         bad = f"({' OR '.join(f'({b})' for b in writer.bad)})" if writer.bad else ""
         if bad:
-            _level(writer, 1).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")
+            _level(writer, 2).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")  # codes are of level 1
         for name, text in named:
             shown = f"CASE WHEN refused = 1 THEN NULL ELSE {text} END" if bad else text
             answers.append(f"{shown} AS {sql.identifier(name)}")
