@@ -44,8 +44,8 @@ class ProbabilityForest(Dependent):
         Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
         change: batches, forgetting and merging then give the model of one fit, bit for bit.
     n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
+        Number of threads that count rows, and of processes where models are refitted; -1 is all cores, None one. Trees
+        are grown by one thread. Results do not depend on it.
 
     Attributes
     ----------
