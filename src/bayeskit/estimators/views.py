@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayeskit
 from bayeskit.arrays import Float, LabelsLike, NamesLike, TableLike, WeightsLike
+from bayeskit.estimators.docstrings import document
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.explain.probability_table import ProbabilityTable, level_probabilities
@@ -19,28 +20,19 @@ if TYPE_CHECKING:
     from bayeskit.model.model import Model
 
 
+@document()
 class NamedScore(ClassifierMixin):
     """Accuracy of rows whose labels may be a column."""
 
     def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
-        """The share of rows that are predicted right.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """The share of rows that are predicted right."""
         if isinstance(y, str):
             check_is_fitted(self)
             return float(evaluate(self, X, y, AsFitted(), sample_weight=sample_weight).accuracy)
         return float(super().score(X, y, sample_weight))
 
 
+@document()
 class Views(NamedScore):
     """Counts, priors and tables of probabilities of one model."""
 
@@ -82,11 +74,6 @@ class Views(NamedScore):
 
         Columns of numbers have densities: ``marginal(column)``.
 
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-
         Returns
         -------
         ProbabilityTable
@@ -102,8 +89,6 @@ class Views(NamedScore):
         ----------
         X : table, optional
             Rows whose values the panel offers; those that the model has learned unless given.
-        height : int, default 720
-            Pixels of the frame in the notebook.
         """
         check_is_fitted(self, "model_")
         return bayeskit.panel(self, X, height=height)
