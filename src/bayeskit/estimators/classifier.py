@@ -34,7 +34,7 @@ from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
-from bayeskit.explain.nomogram import Nomogram
+from bayeskit.explain.nomogram import Contrast, Nomogram
 from bayeskit.explain.summary import Summary
 from bayeskit.explain.words import column_called
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -175,7 +175,7 @@ class BayesClassifier(Views, Learner):
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())
-        return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
+        return Nomogram.of(self.model_, self.explain, Contrast(target, rival, prior), known, names)
 
     def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
