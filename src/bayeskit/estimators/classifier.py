@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import replace
 from typing import Any, Self
 
@@ -32,7 +31,7 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.learner import Learner
 from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Contrast, Nomogram
 from bayeskit.explain.summary import Summary
@@ -133,27 +132,6 @@ class BayesClassifier(Views, Learner):
         """
         return explained(self._predictor(X), top, prior, kind_of(X), names)
 
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row: in each column the nearest value that flips it.
-
-        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
-        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
-        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
-        ``names`` as in ``explain``.
-        """
-        check_is_fitted(self, "model_")
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
-
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
         others = None if free.among is None else self._predictor(free.among).blocks()
@@ -196,12 +174,6 @@ class BayesClassifier(Views, Learner):
         """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
         return Summary.of(self.model_, names)
-
-    def _html_repr(self) -> str:
-        """In a notebook: the settings, and once fitted what was learned."""
-        if not self._fitted:
-            return str(super()._html_repr())
-        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
     def _predictor(self, X: TableLike, keep: ColumnNames = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""

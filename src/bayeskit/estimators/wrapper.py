@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -14,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-import bayeskit
 from bayeskit.arrays import (
     Array,
     ColumnNames,
@@ -35,10 +33,10 @@ from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.views import NamedScore
+from bayeskit.estimators.views import Surface
 from bayeskit.evaluation.protocols import check_offers
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -77,7 +75,7 @@ class if_inside:
 
 
 @document()
-class Wrapper(NamedScore, BaseEstimator):
+class Wrapper(Surface, BaseEstimator):
     """A classifier made of others: a pool, a calibration, a decision.
 
     It says ``predict_log_proba``, ``explain``, ``base_`` and ``bundle``; what it does not answer in its own way the
@@ -182,21 +180,6 @@ class Wrapper(NamedScore, BaseEstimator):
     ) -> Explanation:
         """What each column says for each class, adding up to the posterior."""
 
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row: in each column the nearest value that flips it."""
-        check_is_fitted(self)
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
-
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
         return self.base_.flips(X, decide, outcomes, free)
@@ -228,12 +211,6 @@ class Wrapper(NamedScore, BaseEstimator):
         check_is_fitted(self)
         return self.base_.summary(names)
 
-    def _html_repr(self) -> str:
-        """In a notebook: the settings, and once fitted what was learned."""
-        if not self._fitted:
-            return str(super()._html_repr())
-        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
-
     @abstractmethod
     def adapt_prior(self, X: TableLike) -> Self:
         """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
@@ -260,17 +237,6 @@ class Wrapper(NamedScore, BaseEstimator):
         """The table of P(value | class) of the classifier inside."""
         check_is_fitted(self)
         return self.base_.probabilities(names)
-
-    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
-        """A panel in a notebook on which values are set and the posterior is seen.
-
-        Parameters
-        ----------
-        X : table, optional
-            Rows whose values the panel offers; those that the model has learned unless given.
-        """
-        check_is_fitted(self)
-        return bayeskit.panel(self, X, height=height)
 
     def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
