@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def inspect(file: ModelFile, say: Saying) -> None:
     """Show what a model file holds: classes, columns, settings, digest and journal."""
     from bayeskit.explain.summary import Summary
-    from bayeskit.storage import container, model_file, network_file
+    from bayeskit.storage import container, identifiers, model_file, network_file
 
     kind = container.peek(file).get("model")
     if kind == network_file.KIND:
@@ -35,7 +35,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         then = command_line("network", "query", file, "--target", network.nodes[0])
         say.answer(network, {"kind": kind, "nodes": network.nodes, "edges": network.edges}, then)
         return
-    if kind in model_file.BUNDLES.values():
+    if kind in identifiers.BUNDLES.values():
         _inspect_wrapper(bk.load(file), say, command_line("predict", file, "NEW.csv"))
         return
     model, kind, settings = model_file.load(file)
