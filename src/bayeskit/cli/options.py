@@ -128,7 +128,7 @@ class Settings:
 def split_names(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names given one by one or with commas.
 
-    >>> listed(["id,name", "town"])
+    >>> split_names(["id,name", "town"])
     ('id', 'name', 'town')
     """
     return tuple(name.strip() for text in given or () for name in text.split(",") if name.strip())
@@ -137,7 +137,7 @@ def split_names(given: Sequence[str] | None) -> tuple[str, ...]:
 def parse_settings(given: Sequence[str], option: str) -> dict[str, str]:
     """``name=value`` settings, several with commas, as a mapping.
 
-    >>> assigned(["yes=0.1,no=0.9"], "--prior")
+    >>> parse_settings(["yes=0.1,no=0.9"], "--prior")
     {'yes': '0.1', 'no': '0.9'}
     """
     found: dict[str, str] = {}

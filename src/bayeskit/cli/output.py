@@ -124,7 +124,7 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
 def command_line(*words: Any) -> str:
     """A command as one types it.
 
-    >>> typed("fit", "my table.csv", "--target", "income")
+    >>> command_line("fit", "my table.csv", "--target", "income")
     "bayeskit fit 'my table.csv' --target income"
     """
     return shlex.join(["bayeskit", *map(str, words)])

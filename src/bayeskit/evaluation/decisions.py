@@ -80,7 +80,7 @@ class DecisionCosts:
 class Actions:
     """Codes are those of the classes, which a model may name, then of whatever else it does.
 
-    >>> codes, actions = Actions(("ill", "well")).coded(["well", "wait", "ill"])
+    >>> codes, actions = Actions(("ill", "well")).encode(["well", "wait", "ill"])
     >>> codes.tolist(), actions.others
     ([1, 2, 0], ('wait',))
     """

@@ -15,7 +15,7 @@ from bayeskit.model.model import Model
 def name_columns(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """The columns by the names given for them in their order, if any are.
 
-    >>> named(["x0", "x1"], ["free", "money"])
+    >>> name_columns(["x0", "x1"], ["free", "money"])
     ('free', 'money')
     """
     if names is None:
@@ -29,7 +29,7 @@ def name_columns(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
 def name_parts(parts: Sequence[str], columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """Parts of an explanation by the names given for the columns; what is no column keeps its own.
 
-    >>> called(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
+    >>> name_parts(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
     ('money', '(rest)')
     """
     if names is None:

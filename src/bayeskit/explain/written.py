@@ -57,7 +57,7 @@ def ends_at(low: float, high: float, decimals: int) -> tuple[float, float]:
 def list_numbers(low: float, high: float, decimals: int) -> Float | None:
     """Every number of so many decimals from low to high, None if there are more than a thousand.
 
-    >>> listed(0.7, 1.1, 1).tolist()
+    >>> list_numbers(0.7, 1.1, 1).tolist()
     [0.7, 0.8, 0.9, 1.0, 1.1]
     """
     first, last = ends_at(low, high, decimals)

@@ -43,7 +43,7 @@ class Layout:
         """Boxes of given width and height with a ``gap`` between them and a ``rise`` between layers.
 
         >>> boxes = dict.fromkeys("abc", (2.0, 1.0))
-        >>> Layout.layered([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
+        >>> Layout.by_layers([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
         {'a': (2.5, 0.5), 'b': (1.0, 2.5), 'c': (4.0, 2.5)}
         """
         drawn = cls.by_graphviz(edges, boxes, gap, rise) if shutil.which("dot") else None
