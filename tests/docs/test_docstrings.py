@@ -71,6 +71,15 @@ def test_every_parameter_is_documented(name):
     assert undocumented(thing, thing.__doc__) == []
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BUILT])
+def test_a_documented_default_is_that_of_the_signature(name):
+    thing = NAMES[name]
+    stated = dict(re.findall(r"^(\w+) : .*, default (.+)$", inspect.cleandoc(thing.__doc__), re.MULTILINE))
+    actual = inspect.signature(thing).parameters
+    for parameter, text in stated.items():
+        assert eval(re.sub(r"(?<=\d),(?=\d)", "", text)) == actual[parameter].default, parameter
+
+
 # The methods of families and smoothings are asked by the library; CONTRIBUTING.md describes them.
 CLASSES = [n for n, thing in NAMES.items() if inspect.isclass(thing) and not n.startswith(("families.", "smoothing."))]
 

@@ -13,7 +13,7 @@ import pytest
 import bayeskit as bk
 from bayeskit.estimators.wrapper import core
 from bayeskit.model.codec import registry
-from bayeskit.storage import container, model_file
+from bayeskit.storage import container, identifiers
 
 from .cases import NUMBERS, table
 
@@ -99,7 +99,7 @@ def test_variances_of_format_1_are_those_of_a_fit(name: str, settings: Any, colu
 
 
 def test_golden_files_name_no_python_class() -> None:
-    classes = {kind.__name__ for kind in registry().values()} | set(model_file.ESTIMATORS) - {
+    classes = {kind.__name__ for kind in registry().values()} | set(identifiers.ESTIMATORS) - {
         "TAN",
         "KDB",
         "AODE",

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,9 @@ from bayeskit.cli.options import (
 from bayeskit.cli.output import Saying, notes, trying, typed
 from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
 from bayeskit.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.evaluation import Evaluation
 
 ByGroup = Annotated[
     list[str] | None,
@@ -124,7 +127,7 @@ def evaluate(
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as told:
-            found = evaluated(model or "naive", target, source, judging, settings, say, by=listed(by))
+            found = Task(model or "naive", target, source, judging, settings, listed(by)).evaluate(say)
         groups = ("--by", ",".join(listed(by))) if by else ()
         then = typed("report", *source.words, "--target", target, "--model", model or "naive", *groups)
     else:
@@ -154,7 +157,7 @@ def compare(
     way, others = judging.way(pooled), judging.others
     with (
         notes(say) as told,
-        _ready(rows, say, judging, models.values(), pooled, baselines) as taken,
+        _take(rows, say, judging, baselines or _needs_refits(models.values()), pooled) as taken,
         _shown(models.get("auto"), say, judging.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
@@ -165,37 +168,42 @@ def compare(
     say.answer(found, {"by": found.by, **ranked, "each": each, "notes": told}, then)
 
 
-def evaluated(
-    name: str,
-    target: str,
-    rows: Rows,
-    judging: Judging,
-    settings: Settings,
-    say: Saying,
-    then: Callable[[Any, Taken], object] | None = None,
-    by: tuple[str, ...] = (),
-) -> Any:
-    """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
-    from sklearn.base import clone
+@dataclass(frozen=True)
+class Task:
+    """A model by its name and settings, and the rows, target and groups it is to be judged by."""
 
-    from bayeskit.model.labelled_table import drop_columns
+    model: str
+    target: str
+    rows: Rows
+    judging: Judging
+    settings: Settings
+    by: tuple[str, ...] = ()
 
-    classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
-    way, kept = judging.way(pooled), bool(by) or judging.sample is not None
-    with (
-        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, kept, then is not None) as taken,
-        _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
-    ):
-        table, into = grouped(taken.table, rows, by)
-        taken = replace(taken, table=table)
-        found = bk.evaluate(classifier, table, target, way, keep_models=then is not None, by=into, **others)
-        if then is not None:
-            # fitted by name, so that a file of the model knows its target
-            X = drop_columns(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
-            learn = partial(clone(classifier).fit, X, target, sample_weight=judging.weight)
-            found = replace(found, fit=learn) if pooled else found
-            then(found, taken)
-    return found
+    def evaluate(self, say: Saying, then: Callable[[Evaluation, Taken], object] | None = None) -> Evaluation:
+        """The model judged; ``then`` something is done with what was found, while the rows are there."""
+        from sklearn.base import clone
+
+        from bayeskit.model.labelled_table import drop_columns
+
+        judging, pooled = self.judging, self.model == "auto"
+        classifier, way = self.settings.classifier(self.model), judging.way(pooled)
+        refitted = bool(self.by) or judging.sample is not None or _needs_refits([classifier])
+        rows = without_ignored(self.rows, self.by)
+        with (
+            _take(rows, say, judging, refitted, pooled, then is not None) as taken,
+            _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
+        ):
+            table, by = grouped(taken.table, self.rows, self.by)
+            taken = replace(taken, table=table)
+            others = {"keep_models": then is not None, "by": by, **judging.others}
+            found = bk.evaluate(classifier, table, self.target, way, **others)
+            if then is not None:
+                # fitted by name, so that a file of the model knows its target
+                X = drop_columns(table, [judging.groups]) if pooled and judging.groups else table
+                learn = partial(clone(classifier).fit, X, self.target, sample_weight=judging.weight)
+                found = replace(found, fit=learn) if pooled else found
+                then(found, taken)
+        return found
 
 
 @contextmanager
@@ -208,23 +216,22 @@ def _shown(pool: Any, say: Saying, fits: int) -> Iterator[None]:
         yield
 
 
+def _needs_refits(models: Iterable[Any]) -> bool:
+    """Whether some model has no statistics that folds could be made of."""
+    from bayeskit.evaluation.protocols import SupportsSpec
+
+    return not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
+
+
 @contextmanager
-def _ready(
-    rows: Rows,
-    say: Saying,
-    judging: Judging,
-    models: Iterable[Any],
-    pooled: bool,
-    kept: bool = False,
-    hashed: bool = False,
+def _take(
+    rows: Rows, say: Saying, judging: Judging, refitted: bool, pooled: bool, hashed: bool = False
 ) -> Iterator[Taken]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
     from bayeskit.engines.files import files_of
-    from bayeskit.evaluation.protocols import SupportsSpec
 
     with ExitStack() as reading:
         source = reading.enter_context(opened(rows, say, "reading"))
-        refitted = kept or not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
         taken = brought(source, judging.most(pooled), judging.seed) if refitted else Taken(at_hand(source), source)
         taken = replace(taken, files=tuple(files_of(source))) if hashed else taken
         if not taken.streamed:

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def inspect(file: ModelFile, say: Saying) -> None:
     """Show what a model file holds: classes, columns, settings, digest and journal."""
     from bayeskit.explain.summary import Summary
-    from bayeskit.storage import container, model_file, network_file
+    from bayeskit.storage import container, identifiers, model_file, network_file
 
     told = container.peek(file).get("model")
     if told == network_file.KIND:
@@ -35,7 +35,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         then = typed("network", "query", file, "--target", network.nodes[0])
         say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges}, then)
         return
-    if told in model_file.BUNDLES.values():
+    if told in identifiers.BUNDLES.values():
         _inspect_wrapper(bk.load(file), say, typed("predict", file, "NEW.csv"))
         return
     model, kind, settings = model_file.load(file)

@@ -42,12 +42,12 @@ class Asker:
 
     @classmethod
     def of(cls, file: Path) -> Asker:
-        from bayeskit.storage import container, model_file, network_file
+        from bayeskit.storage import container, identifiers, model_file, network_file
 
         kind = container.peek(file).get("model")
         if kind == network_file.KIND:
             raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
-        if kind in model_file.BUNDLES.values():
+        if kind in identifiers.BUNDLES.values():
             import bayeskit as bk
             from bayeskit.estimators.wrapper import core
 

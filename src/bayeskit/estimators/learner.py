@@ -17,6 +17,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
+from bayeskit.estimators.docstrings import document
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
@@ -26,6 +27,7 @@ from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
 
 
+@document()
 class Learner(BaseEstimator):
     """Fitted state is one immutable ``model_``, replaced whole: a call that fails changes nothing."""
 
@@ -51,18 +53,7 @@ class Learner(BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Learn from a table; ``y`` holds the labels or names a column of X.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Learn from a table; ``y`` holds the labels or names a column of X."""
         spec = self.spec()
         self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         return self
@@ -73,18 +64,6 @@ class Learner(BaseEstimator):
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
 
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        classes : sequence, optional
-            Classes to declare beforehand.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
@@ -100,16 +79,6 @@ class Learner(BaseEstimator):
         So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
         ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec = self.spec()
@@ -122,16 +91,6 @@ class Learner(BaseEstimator):
 
         These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
         holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec, model = self.spec(), self.model_
@@ -147,13 +106,7 @@ class Learner(BaseEstimator):
         return self
 
     def merge(self, other: Learner) -> Self:
-        """A new classifier that has learned what both have.
-
-        Parameters
-        ----------
-        other : classifier
-            Another one of the same kind and settings.
-        """
+        """A new classifier that has learned what both have."""
         if type(other) is not type(self):
             raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "model_")
@@ -212,13 +165,7 @@ class Learner(BaseEstimator):
         return self.model_.described
 
     def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file: whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
+        """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
         model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
 

@@ -10,8 +10,9 @@ from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
-from bayeskit.evaluation.evaluate import planned
+from bayeskit.evaluation.evaluate import plan_run
 from bayeskit.evaluation.methods import MethodLike
+from bayeskit.evaluation.stream import LabelledSource
 
 
 def compare(
@@ -78,7 +79,7 @@ def compare(
     """
     check_correction(correction)
     named = dict(models) if isinstance(models, Mapping) else _named(models)
-    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    plan = plan_run(LabelledSource(X, y, sample_weight, groups), method, costs, reject, random_state)
     if baselines:
         named |= {name: model for name, model in usual(plan.rows).items() if name not in named}
     if not named:

@@ -51,7 +51,7 @@ from bayeskit.evaluation.refit import FoldModels, Refit, done_by, weighted
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
-from bayeskit.evaluation.stream import Stream
+from bayeskit.evaluation.stream import LabelledSource, Stream, hash_split
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable, Rows
 
@@ -125,7 +125,7 @@ def evaluate(
     ('0.9533', 'algebra')
     """
     method = method_of(method)
-    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    plan = plan_run(LabelledSource(X, y, sample_weight, groups), method, costs, reject, random_state)
     into = None if by is None else _grouped(by, X, y, method)
     found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
     found = replace(found, random_state=random_state)
@@ -143,42 +143,35 @@ def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method) -> tup
     return groupings(by, LabelledTable.of(X, y, least=1))
 
 
-def planned(
-    X: TableLike,
-    y: LabelsLike,
+def plan_run(
+    source: LabelledSource,
     method: MethodLike,
-    costs: CostsLike,
-    reject: float | None,
-    groups: ColumnLike | None,
-    weight: WeightsLike,
-    random_state: Seed,
+    costs: CostsLike = None,
+    reject: float | None = None,
+    random_state: Seed = 0,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = method_of(method)
+    costs_for = partial(price_decisions, costs, reject)
     if isinstance(method, AsFitted):
-        if groups is not None:
+        if source.groups is not None:
             raise InputError(
                 "groups keep rows together where they are divided; a fitted model is judged by all of them"
             )
-        return FittedRun(X, y, weight, partial(price_decisions, costs, reject))
+        return FittedRun(source, costs_for)
     rng = _generator(random_state)
-    if is_outside(X):
-        return StreamRun(
-            X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(price_decisions, costs, reject)
-        )
-    sample = LabelledTable.of(X, y, weight, groups)
-    return MemoryRun.of(sample, method, price_decisions(costs, reject, sample.rows.classes), rng)
+    if is_outside(source.X):
+        return StreamRun(source, method, int(rng.integers(1 << 62)), costs_for)
+    sample = LabelledTable.of(source.X, source.y, source.weight, source.groups)
+    return MemoryRun.of(sample, method, costs_for(sample.rows.classes), rng)
 
 
 @dataclass(frozen=True)
 class StreamRun:
     """A file or relation, read anew for every model, with the same folds."""
 
-    X: Any
-    y: Any
-    weight: Any
-    method: Any
-    key: Any
+    source: LabelledSource
+    method: Method
     seed: int
     costs_for: Callable[[Array], DecisionCosts | None]
 
@@ -188,7 +181,8 @@ class StreamRun:
 
     def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model evaluated."""
-        stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
+        division = hash_split(self.method, self.source.groups, self.seed)
+        stream = Stream.of(model, self.source, division, n_jobs)
         return stream.run(self.costs_for, self.method)
 
 
@@ -197,7 +191,7 @@ class MemoryRun:
     """Rows, divided once: every model that is run meets the same folds."""
 
     sample: LabelledTable
-    method: Any
+    method: Method
     decision_costs: DecisionCosts | None
     splits: tuple[Split, ...]
     seed: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Method
 from bayeskit.evaluation.protocols import ReadsTables
 from bayeskit.evaluation.refit import done_by, logs_of
-from bayeskit.evaluation.stream import PARTS, Judged, measured
+from bayeskit.evaluation.stream import PARTS, Judged, LabelledSource, sum_scores
 from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.open_table import OpenTable
 
@@ -33,9 +32,7 @@ from bayeskit.model.open_table import OpenTable
 class FittedRun:
     """Rows with their true classes, which may be others than those a model has learned."""
 
-    X: Any
-    y: Any
-    weight: Any
+    source: LabelledSource
     costs_for: Callable[[Array], DecisionCosts | None]
 
     @property
@@ -45,12 +42,15 @@ class FittedRun:
     def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model judged."""
         check_is_fitted(model)
-        if not is_outside(self.X):
-            return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
+        given = self.source
+        if not is_outside(given.X):
+            return examined(
+                model, LabelledTable.of(given.X, given.y, given.weight, least=1), AsFitted(), self.costs_for
+            )
         known = model.table_reader() if isinstance(model, ReadsTables) else None
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
-        table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
+        table = OpenTable.of(given.X, given.y, given.weight, n_jobs, known.counted.types)
         return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
 
     def _streamed(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
@@ -79,16 +79,17 @@ class FittedRun:
             return codes[used], logs[used], weights[used], part[used], done[used]
 
         engine = answering(engine, len(names), len(classes))
-        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, decision_costs)
+        judged = engine.map(rows, [*names, *roles.names], step)
+        sums, ranks = sum_scores(judged, PARTS, len(classes), decision_costs)
         return Evaluation(
             classes,
-            found,
+            Measures(sums, 1, 0.0, ranks=ranks, decision_costs=decision_costs),
             AsFitted(),
             "fit",
             type(model).__name__,
             fit=lambda: model,
-            X=self.X,
-            y=self.y,
+            X=self.source.X,
+            y=self.source.y,
             others=actions.others,
         )
 

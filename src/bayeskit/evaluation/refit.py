@@ -75,9 +75,9 @@ class Refit:
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
         work = (
-            delayed(_fitted_and_asked)(
+            delayed(_fit_and_predict)(
                 clone(self.estimator),
-                *self.sample.take(train),
+                self.sample.take(train),
                 take_rows(self.sample.features, test),
                 classes,
                 self.kept is not None,
@@ -88,11 +88,12 @@ class Refit:
         return answers
 
 
-def _fitted_and_asked(
-    estimator: Classifier, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array, keep: bool
+def _fit_and_predict(
+    estimator: Classifier, training: tuple[TableLike, Array, Float | None], test: TableLike, classes: Array, keep: bool
 ) -> tuple[Float, Array, Any]:
+    X, y, weight = training
     estimator.fit(X, y, **weighted(estimator, weight))
-    return logs_of(estimator, asked, classes), done_by(estimator, asked), estimator if keep else None
+    return logs_of(estimator, test, classes), done_by(estimator, test), estimator if keep else None
 
 
 def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:

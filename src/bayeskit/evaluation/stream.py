@@ -72,6 +72,16 @@ class Divided(Engine):
 
 
 @dataclass(frozen=True)
+class LabelledSource:
+    """Rows with labels, weights and groups as they were given: of a table in memory, a file or a relation."""
+
+    X: TableLike
+    y: LabelsLike
+    weight: WeightsLike = None
+    groups: ColumnLike | None = None
+
+
+@dataclass(frozen=True)
 class Stream:
     """A classifier on statistics, and a source whose rows are divided by a hash of their key or number."""
 
@@ -84,22 +94,17 @@ class Stream:
     def of(
         cls,
         model: Classifier,
-        X: TableLike,
-        y: LabelsLike,
-        weight: WeightsLike,
-        method: Method,
-        key: ColumnLike,
-        seed: int,
+        source: LabelledSource,
+        division: HashSplit | None,
         n_jobs: int | None,
     ) -> Stream:
-        division = _division(method, key, seed)
         spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
         if spec is None or not isinstance(model, SupportsSpec):
             raise InputError(
                 f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
-        table = OpenTable.of(X, y, weight, spec.n_jobs if n_jobs is None else n_jobs)
+        table = OpenTable.of(source.X, source.y, source.weight, spec.n_jobs if n_jobs is None else n_jobs)
         if division is not None:
             if division.key is not None and division.key not in table.names:
                 raise SchemaError(f"groups={division.key!r} names no column of the source")
@@ -127,9 +132,18 @@ class Stream:
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         engine = answering(self.table.engine, len(columns), len(pooled.classes))
         judged = engine.map(self.table.rows(False), columns, step)
+        sums, ranks = sum_scores(judged, folds, len(pooled.classes), decision_costs)
         return Evaluation(
             pooled.classes,
-            measured(judged, folds, len(pooled.classes), ratio, decision_costs, self._grouped, self.division is None),
+            Measures(
+                sums,
+                1,
+                ratio,
+                ranks=ranks,
+                decision_costs=decision_costs,
+                grouped=self.division is not None and self.division.key is not None,
+                left_out=self.division is None,
+            ),
             method,
             "algebra",
             self.spec.name,
@@ -138,10 +152,6 @@ class Stream:
             y=self.table.source.roles.label,
             held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
         )
-
-    @property
-    def _grouped(self) -> bool:
-        return self.division is not None and self.division.key is not None
 
     def _tested(self, method: Method) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
@@ -199,16 +209,10 @@ class Stream:
         return step
 
 
-def measured(
-    judged: Iterable[Judged],
-    folds: int,
-    classes: int,
-    ratio: float,
-    decision_costs: DecisionCosts | None,
-    grouped: bool = False,
-    left_out: bool = False,
-) -> Measures:
-    """The measures of rows that are predicted batch by batch, none of which is kept."""
+def sum_scores(
+    judged: Iterable[Judged], folds: int, classes: int, decision_costs: DecisionCosts | None
+) -> tuple[ScoreSums, ScoreHistogram]:
+    """What scores are made of, from rows that are predicted batch by batch, none of which is kept."""
     sums = ScoreSums.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = ScoreHistogram.empty(folds if apart else 1, classes)
@@ -216,10 +220,11 @@ def measured(
         rows = PredictedRows(codes, np.exp(logs), weights, action, decision_costs)
         sums = sums.add(rows, fold)
         ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
-    return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
+    return sums, ranks
 
 
-def _division(method: Method, key: ColumnLike, seed: int) -> HashSplit | None:
+def hash_split(method: Method, key: ColumnLike | None, seed: int) -> HashSplit | None:
+    """The division of a stream that a method asks for, by row or by key; None leaves each row out."""
     if key is not None and not isinstance(key, str):
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,14 @@ class Flip:
     after: Any  # class, or action
     probability: float  # of the class after; NaN for an action that is none
     distance: float  # deviations of a number, steps of an ordered level or interval, else 1; NaN for leaving it out
+
+
+class Turn(NamedTuple):
+    """The outcome of a decision before and after a change, by number, and the probability of the one after."""
+
+    before: int
+    after: int
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -177,10 +185,10 @@ class Row:
                     start = min(max(value, tried.values[0]), tried.values[-1])  # what was never seen is not tried
                     near[name] = start, tried.values[best]
                 else:
-                    away = tried.distance(value, best)
-                    flips.append(self._flip(name, value, tried.values[best], decision, after[best], chance[best], away))
+                    turn = Turn(decision, after[best], chance[best])
+                    flips.append(self._flip(name, value, tried.values[best], turn, tried.distance(value, best)))
             if lost[-1] and value is not None:
-                flips.append(self._flip(name, value, None, decision, after[-1], chance[-1], np.nan))
+                flips.append(self._flip(name, value, None, Turn(decision, after[-1], chance[-1]), np.nan))
         flips += self._closer(near, held, decision)
         if self.columns == 2:
             flips += self._paired(dict(columns), found, held, decision, flips)
@@ -205,7 +213,8 @@ class Row:
         for (name, (_, target)), (after, chance) in zip(near.items(), asked, strict=True):
             if after[0] != decision:
                 target, last[name] = short[name], (int(after[0]), float(chance[0]))
-            yield self._flip(name, held[name], target, decision, *last[name], tried[name].away(held[name], target))
+            away = tried[name].away(held[name], target)
+            yield self._flip(name, held[name], target, Turn(decision, *last[name]), away)
 
     def _paired(
         self,
@@ -236,17 +245,15 @@ class Row:
             best = int(np.argmin(away))
             if away[best] < min(alone.get(one, np.inf), alone.get(other, np.inf)):
                 pair = (one, other), (held[one], held[other]), (mine[best], theirs[best])
-                yield self._flip(*pair, decision, int(after[best]), float(chance[best]), float(away[best]))
+                yield self._flip(*pair, Turn(decision, after[best], chance[best]), away[best])
 
     def _asked(self, changes: Sequence[Change]) -> list[tuple[Int, Float]]:
         """Outcomes and their probabilities with each value of each change."""
         return asked(self.batch, self.place, changes, self.decide)
 
-    def _flip(
-        self, name: Any, value: Any, becomes: Any, before: int, after: int, chance: float, distance: float
-    ) -> Flip:
-        outcomes = self.outcomes
-        return Flip(name, value, becomes, outcomes[before], outcomes[int(after)], float(chance), float(distance))
+    def _flip(self, name: Any, value: Any, becomes: Any, turn: Turn, distance: float) -> Flip:
+        before, after = self.outcomes[turn.before], self.outcomes[int(turn.after)]
+        return Flip(name, value, becomes, before, after, float(turn.probability), float(distance))
 
 
 def flips(

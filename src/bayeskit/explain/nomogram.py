@@ -26,6 +26,15 @@ MOST = 1000  # columns that a person could add up, and then some
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """The class whose odds are shown, the one it is held against, and another prior than that of the model."""
+
+    target: Label
+    rival: Label | None = None
+    prior: PriorLike = None
+
+
+@dataclass(frozen=True)
 class Scale:
     """One column: its values with their points; a number column is an axis between them."""
 
@@ -83,13 +92,12 @@ class Nomogram(TableRepr):
         cls,
         model: Model,
         explain: Callable[[TableLike], Explanation],
-        target: Label,
-        rival: Label | None = None,
-        prior: PriorLike = None,
+        contrast: Contrast,
         among: Sequence[Block] = (),
         names: NamesLike = None,
     ) -> Nomogram:
-        a, b = _pair(model.classes.tolist(), target, rival)
+        labels = model.classes.tolist()
+        a, b = _pair(labels, contrast.target, contrast.rival)
         if not model.density.additive:
             raise InputError(
                 "a nomogram adds up points column by column, which only a model with columns independent given the "
@@ -106,8 +114,8 @@ class Nomogram(TableRepr):
         low = {name: float(weight.min()) for name, weight in weights.items()}
         widest = max((float(np.ptp(weight)) for weight in weights.values()), default=0.0)
         if not widest > 0:
-            raise InputError(f"no column tells {target!r} from {model.classes.tolist()[b]!r}; there is nothing to draw")
-        unit, start = widest / FULL, model.log_base(prior)
+            raise InputError(f"no column tells {labels[a]!r} from {labels[b]!r}; there is nothing to draw")
+        unit, start = widest / FULL, model.log_base(contrast.prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
@@ -116,7 +124,6 @@ class Nomogram(TableRepr):
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
-        labels = model.classes.tolist()
         return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)
 
     def points(self, X: TableLike) -> Float:
@@ -192,10 +199,12 @@ def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
             raise InputError(f"label {label!r} is not a class ({names})")
     if len(labels) < 2:
         raise InputError("a model of one class has no odds to draw; learn rows of another class first")
+    if target is None and len(labels) == 2:
+        target = labels[0] if rival == labels[1] else labels[1]
     if target is None or (rival is None and len(labels) > 2):
         raise InputError(
-            f"name the class and, with more than two classes ({names}), the rival it is held against: the odds of one "
-            f"class against all others together do not add up column by column"
+            f"name the class and the rival it is held against, of {names}: the odds of one class against all others "
+            f"together do not add up column by column"
         )
     other = 1 - labels.index(target) if rival is None else labels.index(rival)
     if other == labels.index(target):

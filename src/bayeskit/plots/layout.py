@@ -76,10 +76,10 @@ class Layout:
         ends = {n: (middle[n][1] - boxes[n][1] / 2, middle[n][1] + boxes[n][1] / 2) for n in level}
         routes = {}
         for edge, chain in zip(edges, chains, strict=True):
-            points = [(_port(edge[0], chain[1], above, below, across, wide, out=True), ends[edge[0]][1])]
+            points = [(_port(edge[0], chain[1], below, across, wide), ends[edge[0]][1])]
             for key in chain[1:-1]:
                 points += [(across[key], top[key[1]]), (across[key], top[key[1]] + tall[key[1]])]
-            points.append((_port(edge[1], chain[-2], above, below, across, wide, out=False), ends[edge[1]][0]))
+            points.append((_port(edge[1], chain[-2], above, across, wide), ends[edge[1]][0]))
             routes[edge] = _smooth(np.array(points))
         size = max((across[n] + w / 2 for n, w in wide.items()), default=0.0), max(0.0, float(top[-1] - rise))
         return cls(middle, routes, size)
@@ -170,16 +170,10 @@ def _apart(wanted: Float, row: Sequence[Key], wide: Mapping[Key, float], gap: fl
 
 
 def _port(
-    node: str,
-    to: Key,
-    above: Mapping[Key, list[Key]],
-    below: Mapping[Key, list[Key]],
-    across: Mapping[Key, float],
-    wide: Mapping[Key, float],
-    out: bool,
+    node: str, to: Key, joined: Mapping[Key, list[Key]], across: Mapping[Key, float], wide: Mapping[Key, float]
 ) -> float:
     """Where on the edge of a box an arc begins or ends: side by side, in the order of where they lead."""
-    others = sorted(dict.fromkeys((below if out else above)[node]), key=lambda key: across[key])
+    others = sorted(dict.fromkeys(joined[node]), key=lambda key: across[key])
     step = min(0.22 * wide[node], PORT * wide[node] / len(others))
     return across[node] + (others.index(to) - (len(others) - 1) / 2) * step
 

@@ -26,7 +26,8 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container
-from bayeskit.storage.model_file import key_of, settings_of
+from bayeskit.storage.columns import key_of
+from bayeskit.storage.identifiers import settings_of
 
 KIND = "network"
 TEXTS = ("nodes", "states")

@@ -5,7 +5,7 @@
 
 import math
 from bisect import bisect_left
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 
 INFINITY, NAN = math.inf, math.nan
@@ -238,9 +238,10 @@ class Scorer:
         lower, out = self._lower(spec, tuple(some), d), []
         for k in range(self.k):
             own = lower[0 if spec["shared"] else k]
-            away = solved(own, [z[j] - mean[k * d + j] for j in some])
+            whiten = partial(solve_some, own, some)
+            away = whiten([z[j] - mean[k * d + j] for j in range(d)])
             size = sum(units[j] - math.log(own[i][i]) for i, j in enumerate(some))
-            rest = self._celled(spec["cells"], k, codes, away, own, some, d) if spec["cells"] else -0.5 * square(away)
+            rest = self._log_cells(spec["cells"], k, codes, away, whiten) if spec["cells"] else -0.5 * square(away)
             out.append(size + rest)
         return out
 
@@ -252,19 +253,19 @@ class Scorer:
             self.factors[key] = [cholesky(half, k * d * (d + 1) // 2, some) for k in each]
         return self.factors[key]
 
-    def _celled(self, cells, k, codes, away, own, some, d):
+    def _log_cells(self, cells, k, codes, away, whiten):
         """log of the sum over the cells a row may be in of their mass times the density about their mean."""
 
         def at(names):
             return sum(self.line(name, c + FRONT)[k] for name, c in zip(names, codes, strict=False))
 
         together, q = number(cells["base"][k]) + at(cells["margins"]), len(codes)
-        known, mass, spare, offset = (self.tables[cells[name][k]][0] for name in ("codes", "mass", "spare", "offset"))
+        known, mass, spare = (self.tables[cells[name][k]][0] for name in ("codes", "mass", "spare"))
         used, logs = 0.0, []
         for i in range(len(mass)):
             if all(c in (-1, known[i * q + j]) for j, c in enumerate(codes)):
                 used += math.exp(spare[i] - together) if together > -INFINITY else 0.0
-                shift = solved(own, [offset[i * d + j] for j in some])
+                shift = whiten(self.row(cells["offset"][k], i))
                 logs.append(mass[i] - 0.5 * square([a - b for a, b in zip(away, shift, strict=False)]))
         left = 1 - used if together > -INFINITY else 0.0
         if left > NOTHING:
@@ -278,8 +279,11 @@ class Scorer:
         )
 
     def line(self, table, i):
+        return self.tables[table][0][i] if self.tables[table][1] == 1 else self.row(table, i)
+
+    def row(self, table, i):
         data, width = self.tables[table]
-        return data[i] if width == 1 else data[i * width : (i + 1) * width]
+        return data[i * width : (i + 1) * width]
 
 
 class Row:
@@ -437,6 +441,11 @@ def cholesky(half, start, some):
             rest = half[start + a * (a + 1) // 2 + some[j]] - sum(lower[i][m] * lower[j][m] for m in range(j))
             lower[i][j] = math.sqrt(rest) if i == j else rest / lower[j][j]
     return lower
+
+
+def solve_some(lower, some, x):
+    """The solution of a lower triangle over some columns."""
+    return solved(lower, [x[j] for j in some])
 
 
 def solved(lower, x):
