@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
 from bayeskit.data.frame import frame, shorten
 from bayeskit.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+    from matplotlib.text import Text
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; the order puts the strongest contrasts first
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")
@@ -79,13 +83,13 @@ def new_axes(size: tuple[float, float]) -> Axes:
     return made
 
 
-def _texts(figure: Any) -> dict[Any, str]:
+def _texts(figure: FigureBase) -> dict[Text, str]:
     from matplotlib.text import Text
 
     return {text: text.get_text() for text in figure.findobj(Text)}
 
 
-def _verbatim(ax: Axes, others: dict[Any, str]) -> None:
+def _verbatim(ax: Axes, others: dict[Text, str]) -> None:
     """What was written into axes is no TeX, whatever signs names have; the texts of ``others`` stay as they are.
 
     So do ticks that are numbers: powers of ten are TeX.
@@ -127,7 +131,7 @@ def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
         ax.spines[side].set_visible(False)
 
 
-def legend(ax: Axes, names: Sequence[str], **where: Any) -> None:
+def legend(ax: Axes, names: Sequence[str], **where: str) -> None:
     """The classes that were drawn, none if there are too many to read."""
     handles, labels = ax.get_legend_handles_labels()
     if len(names) > LEGEND:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -245,7 +244,7 @@ def bound(value: float) -> float:
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (Dialect(), Sqlite(), Postgresql(), Spark())}
 
 
-def dialect(name: Any) -> Dialect:
+def dialect(name: str) -> Dialect:
     """The dialect of a name."""
     if name not in DIALECTS:
         raise InputError(f"dialect={name!r}: choose one of {', '.join(DIALECTS)}")
