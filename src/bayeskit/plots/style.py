@@ -11,6 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
 from bayeskit.data.frame import frame, shorten
+from bayeskit.docstrings import complete_docstrings
 from bayeskit.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,45 @@ INK, FAINT = "#222222", "#B0B0B0"
 FOR, AGAINST = PALETTE[0], PALETTE[1]
 HIDDEN = "\u200b"  # a space of no width
 LEGEND = 10  # classes named in a legend
+
+
+SHARED = {  # parameters that displays have in common
+    "X": """table
+        Rows to draw.""",
+    "y": """array of shape (n,) or str
+        Their classes.""",
+    "estimator": """classifier
+        Fitted.""",
+    "proba": """array of shape (n, K)
+        P(class | row).""",
+    "classes": """sequence, optional
+        The classes, in the order of the columns of ``proba``.""",
+    "label": """class, optional
+        The class to show.""",
+    "sample_weight": """array of shape (n,), optional
+        Weights of the rows: a weight of 2 is the same as two copies of a row.""",
+    "columns": """pair, optional
+        The two columns of the plane; the first two unless named.""",
+    "resolution": """int, default 240
+        Points of the grid along each axis.""",
+    "margin": """float, default 0.12
+        How far the plane reaches beyond the rows, as a share of their range.""",
+    "at": """mapping, optional
+        Values of the columns that are not drawn; missing unless given.""",
+    "bins": """int, default 15
+        Cells of equal width.""",
+    "costs": """mapping or matrix
+        {true: {decided: cost}}, or a matrix in the order of the classes.""",
+    "distances": """sequence of float
+        Mahalanobis distances to draw.""",
+    "layers": """sequence of sequences
+        Nodes of every layer, left to right.""",
+    "measure": """str
+        Name of the measure.""",
+    "names": """sequence of str
+        Names, in the order to be shown.""",
+}
+document = complete_docstrings(SHARED, {})
 
 
 class Display:

@@ -293,7 +293,7 @@ class Neighbours:
                 "fading": self.fading, "pseudo": self.pseudo}  # fmt: skip
 
 
-Node: TypeAlias = Mixture | Normal | Network | Neighbours
+Node: TypeAlias = Kernel | Mixture | Normal | Network | Neighbours  # a kernel where mixtures are expanded
 
 
 def to_list(numbers: Float) -> list[float | str]:
