@@ -12,7 +12,7 @@ import bayeskit as bk
 from browser import AUDIT, Panel, chromium
 
 COSTS = {"ill": {"treat": 1.0, "wait": 50.0}, "well": {"treat": 5.0, "wait": 0.0}}
-NAMES = {"similar rows": "(neighbours)", "kept from being certain": "(back-off)"}
+NAMES = {"similar rows": "neighbours", "kept from being certain": "(back-off)"}
 NASTY = "</script><img src=x onerror=alert(1)>"
 
 

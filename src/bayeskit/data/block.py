@@ -224,6 +224,11 @@ class Block:
         rows = self.counted_rows()
         return rows.at(~np.isnan(x[rows.row]))
 
+    def unknown(self, name: str) -> Bool:
+        """Where a number column whose missing values are a level is hidden by ``reveal``, and so has no level: (n,)."""
+        code = self.schema.coded_index.get(name)
+        return np.zeros(self.rows, dtype=bool) if code is None else self.codes[code] == -1
+
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""
         shown = dict(zip(self.schema.names, seen.tolist(), strict=True))

@@ -111,20 +111,24 @@ class Metric:
         if self.covariance is not None:
             root = _whitening(self.covariance[np.ix_(columns, columns)])
             numbers = numbers @ root
-        power = 1 if self.name in ("manhattan", "gower") else 2
-        weight = self.weight[columns]
-        sheet = BruteForce(
-            np.ascontiguousarray(numbers.T),
-            np.ascontiguousarray(points.codes.T),
-            weight,
-            self.level_weight,
-            power,
-            self.name == "gower",
-        )
-        if self.name == "gower" or np.isnan(numbers).any() or not len(weight):
+        sheet = self._sheet(numbers, points.codes, self.weight[columns], self.level_weight)
+        d, power = len(sheet.weight), sheet.power
+        if self.name == "gower" or np.isnan(numbers).any() or not d:
             return sheet, root
-        tree = often and len(weight) <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** len(weight))
+        tree = often and d <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** d)
         return Tree(sheet) if tree else BlasBruteForce(sheet) if power == 2 else sheet, root
+
+    def comparing(self, points: Queries, columns: Bool) -> BruteForce:
+        """With every point, over some columns of both kinds, (d + c,); distances that are whitened have none."""
+        numbers, levels = np.split(np.flatnonzero(columns), [np.count_nonzero(columns[: len(self.scale)])])
+        levels = levels - len(self.scale)
+        weights = self.weight[numbers], self.level_weight[levels]
+        return self._sheet(points.numbers[:, numbers], points.codes[:, levels], *weights)
+
+    def _sheet(self, numbers: Float, codes: Code, weight: Float, level_weight: Float) -> BruteForce:
+        power = 1 if self.name in ("manhattan", "gower") else 2
+        both = np.ascontiguousarray(numbers.T), np.ascontiguousarray(codes.T)
+        return BruteForce(*both, weight, level_weight, power, self.name == "gower")
 
     def log_volume(self, radius: Float, columns: Bool, root: Float | None) -> Float:
         """log of the volume of balls over some columns, in units of the table."""

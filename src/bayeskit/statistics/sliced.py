@@ -68,7 +68,9 @@ class Slices:
             if name in self.cuts:
                 cuts = self.cuts[name]
                 cell = cell_of(block.numeric.column(block.schema.numeric_index[name]), np.array(cuts))
-                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if name in self.missing else cell
+                if name in self.missing:
+                    cell = np.where(cell < 0, np.where(block.unknown(name), -1, len(cuts) + 1), cell)
+                out[j] = cell
             else:
                 out[j] = block.codes[block.schema.coded_index[name]]
         return out
