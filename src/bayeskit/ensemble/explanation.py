@@ -17,7 +17,7 @@ from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.explain.words import called
+from bayeskit.explain.words import name_parts
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 from bayeskit.structures.neighbours import NeighbourDensity
@@ -50,7 +50,7 @@ def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: Na
     return replace(
         plain,
         prior=base,
-        parts=called([parts[j] for j in kept], reader.model_.schema.names, names),
+        parts=name_parts([parts[j] for j in kept], reader.model_.schema.names, names),
         terms=terms[:, kept],
         values=tuple(tuple(row[j] for j in kept) for row in values),
         unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],

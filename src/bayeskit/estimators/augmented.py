@@ -11,6 +11,7 @@ from bayeskit.arrays import Axes, KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import fitted_weights
 from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.model.learn import Spec, in_one_component
@@ -22,6 +23,7 @@ from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
 
+@document()
 class Dependent(BayesClassifier):
     """What the three share: one likelihood over all columns as levels."""
 
@@ -53,8 +55,6 @@ class Dependent(BayesClassifier):
         ----------
         top : int, optional
             Draw so many arcs, the strongest.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure unless given.
         """
         return self.arcs_.plot(top, ax)
 
@@ -75,6 +75,7 @@ class Dependent(BayesClassifier):
         return naive, replace(named, columns=columns)
 
 
+@document()
 class TAN(Dependent):
     """Tree-augmented naive Bayes: each column may depend on one other, along the most informative tree.
 
@@ -84,58 +85,9 @@ class TAN(Dependent):
     are summed out of the tree exactly; ties between columns go by name. Fitted weights multiply what a column adds to
     those given before it in the order of the arcs.
 
-    Parameters
-    ----------
-    cuts : {"frequency", "mdlp"}, default "frequency"
-        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
-        changes, by minimum description length, which leaves a column out where it finds no cut.
-    penalty : float or None, default 2.0
-        An arc is kept where it predicts its column better than the class alone by more than ``penalty`` times log n
-        nats in leave-one-out. None keeps all arcs.
-    strength : float, optional
-        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
-        finds best.
-    backoff : {"both", "class", "even"}, default "both"
-        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    smoothing : float, default 1.0
-        Pseudo-rows in every level of P(x | c).
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    weights : {"fitted"} or None, default None
-        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
-        others. None counts every column once.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
-
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
-    edges_ : tuple of pairs
-        The arcs between columns as (parent, child), besides those from the class.
-    arcs_ : Arcs
-        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
-    weights_ : dict
-        The weight of each column or set of columns, where weights are fitted.
+    classes_, schema_, model_, exact_, edges_, arcs_, weights_
 
     Examples
     --------
@@ -179,6 +131,7 @@ class TAN(Dependent):
         return Augmented(self.cuts, self.smoothing, "tree", 1, self.penalty, self.strength, self.backoff)
 
 
+@document()
 class KDB(Dependent):
     """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
 
@@ -192,56 +145,10 @@ class KDB(Dependent):
     ----------
     k : int, default 2
         Most parents of a column, besides the class.
-    cuts : {"frequency", "mdlp"}, default "frequency"
-        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
-        changes, by minimum description length, which leaves a column out where it finds no cut.
-    penalty : float or None, default 2.0
-        An arc is kept where it predicts its column better than the class alone by more than ``penalty`` times log n
-        nats in leave-one-out. None keeps all arcs.
-    strength : float, optional
-        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
-        finds best.
-    backoff : {"both", "class", "even"}, default "both"
-        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    smoothing : float, default 1.0
-        Pseudo-rows in every level of P(x | c).
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    weights : {"fitted"} or None, default None
-        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
-        others. None counts every column once.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
-    edges_ : tuple of pairs
-        The arcs between columns as (parent, child), besides those from the class.
-    arcs_ : Arcs
-        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
-    weights_ : dict
-        The weight of each column or set of columns, where weights are fitted.
+    classes_, schema_, model_, exact_, edges_, arcs_, weights_
 
     Examples
     --------
@@ -289,6 +196,7 @@ class KDB(Dependent):
         return Augmented(self.cuts, self.smoothing, "order", int(self.k), self.penalty, self.strength, self.backoff)
 
 
+@document()
 class AODE(Dependent):
     """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
 
@@ -300,9 +208,6 @@ class AODE(Dependent):
     n : {1, 2}, default 1
         Columns that are parents together. With 2 (A2DE) the parents are pairs of which a row has both values; a row
         without such a pair has the mean over single parents. All triples of columns are then counted.
-    cuts : {"frequency", "mdlp"}, default "frequency"
-        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
-        changes, by minimum description length, which leaves a column out where it finds no cut.
     limit : float, default 1.0
         A column (or pair) is a parent in the rows whose value of it was seen with at least this weight.
     parents : int, optional
@@ -310,40 +215,10 @@ class AODE(Dependent):
         would not fit in memory.
     given : float, default 0.5
         Pseudo-rows in every level of P(x_j | x_p, c).
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    smoothing : float, default 1.0
-        Pseudo-rows in every level of P(x | c).
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
-    edges_ : tuple of pairs
-        The arcs between columns as (parent, child), besides those from the class.
-    arcs_ : Arcs
-        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
+    classes_, schema_, model_, exact_, edges_, arcs_
 
     Examples
     --------

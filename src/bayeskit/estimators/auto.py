@@ -42,7 +42,7 @@ from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
-from bayeskit.explain.words import column_called
+from bayeskit.explain.words import find_column
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
@@ -403,7 +403,7 @@ class AutoBayes(Wrapper):
         """
         ensemble = self._pooled
         known = ensemble.reader.model_.schema.names
-        return replace(marginal(ensemble, column_called(column, known, names), prior), name=column)
+        return replace(marginal(ensemble, find_column(column, known, names), prior), name=column)
 
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None

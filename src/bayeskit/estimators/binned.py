@@ -17,6 +17,7 @@ from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import any_table
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.numerics.scale import Scale
@@ -26,6 +27,7 @@ from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 
+@document()
 class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Counts the bins of every number column; what is made of them is for subclasses to say."""
 
@@ -42,13 +44,8 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
         y : array of shape (n,) or str, optional
             The labels, or the name of their column, which is left out.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         return self._adopt(self._counted(X, y, sample_weight, None))
 
@@ -57,13 +54,8 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
         y : array of shape (n,) or str, optional
             The labels, or the name of their column, which is left out.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         known = self.counted_ if "counted_" in vars(self) else None
         fresh = self._counted(X, y, sample_weight, known)
@@ -74,26 +66,14 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
         y : array of shape (n,) or str, optional
             The labels, or the name of their column, which is left out.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "counted_")
         return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
 
     def transform(self, X: TableLike) -> Frame | Array:
-        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
         check_is_fitted(self, "counted_")
         schema = self.counted_.schema
         table = OpenTable.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)
@@ -183,6 +163,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+@document()
 class NormalScores(Binned):
     """Puts number columns on the scale of N(0, 1) by their ranks; other columns pass, what is missing stays missing.
 
@@ -194,9 +175,6 @@ class NormalScores(Binned):
 
     Parameters
     ----------
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None one. Results do not depend on it.
 

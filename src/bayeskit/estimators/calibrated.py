@@ -29,6 +29,7 @@ from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import changed, set_features
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, core
@@ -50,6 +51,7 @@ STALE = (
 )
 
 
+@document()
 class Calibrated(MetaEstimatorMixin, Wrapper):
     """The posterior of a classifier through a map fitted to posteriors of rows it has not learned.
 
@@ -74,8 +76,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
+    classes_
 
     Examples
     --------
@@ -96,18 +97,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         self.random_state = random_state
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Fit the map by cross-validation, and the classifier to all rows.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Fit the map by cross-validation, and the classifier to all rows."""
         self._check_settings()
         tested = evaluate(
             self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight,
@@ -276,11 +266,9 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         a, b = plain.pair
         moved = float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
-            return replace(plain, link=plain.link.scaled(self.calibration_.weight, moved))
+            return replace(plain, link=plain.link.scale(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
-            return replace(
-                plain, link=plain.link.scaled(self.calibration_.slope[a], self.calibration_.shift[a] + moved)
-            )
+            return replace(plain, link=plain.link.scale(self.calibration_.slope[a], self.calibration_.shift[a] + moved))
         why = "between more than two classes" if isinstance(self.calibration_, Sigmoid) else "in steps"
         raise InputError(
             f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "

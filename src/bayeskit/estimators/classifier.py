@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import replace
 from typing import Any, Self
 
@@ -26,16 +25,17 @@ from bayeskit.arrays import (
 )
 from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.explaining import explained, flipped
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.learner import Learner
 from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal, marginal
-from bayeskit.explain.nomogram import Nomogram
+from bayeskit.explain.nomogram import Contrast, Nomogram
 from bayeskit.explain.summary import Summary
-from bayeskit.explain.words import column_called
+from bayeskit.explain.words import find_column
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
@@ -46,6 +46,7 @@ from bayeskit.portable.program import Program
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
 
+@document()
 class BayesClassifier(Views, Learner):
     """What was learned, asked about rows: posteriors, evidence, explanations."""
 
@@ -77,58 +78,22 @@ class BayesClassifier(Views, Learner):
         return not self.spec().fits_weights
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """The most probable class of each row; the first of ``classes_`` in a tie."""
         best = self._predictor(X).rows(
             prior, lambda model, block, p, _: np.argmax(model.posterior(block, p), axis=1), wide=False
         )
         return self.classes_[best.astype(np.intp)]
 
     def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
         return self._predictor(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, out=out))
 
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class | row), (n, K)."""
         return self._predictor(X).log_posterior(prior)
 
     def predict_joint_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class, row), (n, K); -inf where a class is impossible.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class, row), (n, K); -inf where a class is impossible."""
         return self._predictor(X).rows(prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
     def predict_frame(
@@ -145,49 +110,17 @@ class BayesClassifier(Views, Learner):
 
         ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
         speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        keep : str or sequence, optional
-            Columns of X to keep beside the answers, or "all"; also such that are no features.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        costs : Costs or mapping, optional
-            Adds the action of least expected cost, and that cost.
-        evidence : bool, default False
-            Adds log p(row).
-        reasons : int, default 0
-            Adds so many columns that speak most for the prediction.
         """
         wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
         return predicted_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log p(row) under the whole model, (n,): how usual a row is.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log p(row) under the whole model, (n,): how usual a row is."""
         return self._predictor(X).rows(prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
     @available_if(lambda self: self._has_evidence)  # type: ignore[untyped-decorator]
     def score_samples(self, X: TableLike) -> Float:
-        """The same as ``log_evidence``, by scikit-learn's name.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)
 
     def explain(
@@ -196,58 +129,8 @@ class BayesClassifier(Views, Learner):
         """What each column says for each class, in log-likelihoods that add up to the posterior.
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        top : int, optional
-            Show so many columns, those with the widest spread between classes, and the others as one.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         return explained(self._predictor(X), top, prior, kind_of(X), names)
-
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row: in each column the nearest value that flips it.
-
-        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
-        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
-        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
-        ``names`` as in ``explain``.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        hold : sequence of str
-            Columns that stay as they are (age, sex).
-        columns : {1, 2}, default 1
-            Change one column, or two together where that takes a smaller change.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self, "model_")
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
@@ -267,71 +150,30 @@ class BayesClassifier(Views, Learner):
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
         of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
         ``names`` as in ``explain``.
-
-        Parameters
-        ----------
-        target : class, optional
-            The class whose odds are shown.
-        rival : class, optional
-            The class it is compared with; needed with more than two classes.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())
-        return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
+        return Nomogram.of(self.model_, self.explain, Contrast(target, rival, prior), known, names)
 
     def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
 
         Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
         (``Bernoulli``), or that a word is this one (``Multinomial``).
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "model_")
-        found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
+        found = marginal(self.model_, find_column(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(class), (K,): the model's own, or that of ``prior``.
-
-        Parameters
-        ----------
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class), (K,): the model's own, or that of ``prior``."""
         check_is_fitted(self, "model_")
         return self.model_.log_prior(prior)
 
     def summary(self, names: NamesLike = None) -> Summary:
-        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
         return Summary.of(self.model_, names)
-
-    def _html_repr(self) -> str:
-        """In a notebook: the settings, and once fitted what was learned."""
-        if not self._fitted:
-            return str(super()._html_repr())
-        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
     def _predictor(self, X: TableLike, keep: ColumnNames = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
@@ -346,18 +188,6 @@ class BayesClassifier(Views, Learner):
 
         The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
         rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
-            The map that is fitted, as in ``Calibrated``.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         from bayeskit.estimators.calibrated import Calibrated
 
@@ -365,14 +195,7 @@ class BayesClassifier(Views, Learner):
         return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
     def adapt_prior(self, X: TableLike) -> Self:
-        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
         prior = shift.by_class
         adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})

@@ -14,6 +14,7 @@ from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.binned import Binned
+from bayeskit.estimators.docstrings import document
 from bayeskit.numerics.cut_points import CutPoints, ascending, few, intervals
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import cell_of
@@ -21,6 +22,7 @@ from bayeskit.statistics.cuts import cell_of
 METHODS = ("width", "frequency", "mdlp")
 
 
+@document()
 class Discretizer(Binned):
     """Cuts number columns into right-closed intervals (a, b]; other columns pass, and what is missing stays missing.
 
@@ -38,9 +40,6 @@ class Discretizer(Binned):
         Number of intervals; "auto" is n^(1/3), but from 3 to 12.
     cuts : sequence or mapping, optional
         The cuts themselves, for all number columns or by column.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None one. Results do not depend on it.
 

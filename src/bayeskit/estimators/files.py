@@ -19,7 +19,7 @@ from bayeskit.estimators.revive import revive, revive_bundle
 from bayeskit.estimators.wrapper import Wrapper, core
 from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
 from bayeskit.replacement import lock_file
-from bayeskit.storage import container, model_file, network_file
+from bayeskit.storage import container, identifiers, model_file, network_file
 from bayeskit.storage.bundle import Bundle
 
 Learner: TypeAlias = BayesClassifier | Wrapper
@@ -46,7 +46,7 @@ def load(path: FilePath) -> BayesClassifier | Network | Wrapper:
     kind = container.peek(path).get("model")
     if kind == network_file.KIND:
         return Network.restored(path)
-    if kind in model_file.BUNDLES.values():
+    if kind in identifiers.BUNDLES.values():
         with model_file.doubts(path):
             return revive_bundle(Bundle.load(path))
     model, name, settings = model_file.load(path)

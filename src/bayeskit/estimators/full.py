@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.explain.probability_table import ProbabilityTable, cell_probabilities
 from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.full import Full, FullDensity
@@ -17,6 +18,7 @@ from bayeskit.structures.naive import Naive
 AVAILABLE = "available"
 
 
+@document()
 class FullBayes(BayesClassifier):
     """Full Bayes for any table: a normal density of the numbers, a joint table of the categories, in every class.
 
@@ -32,18 +34,9 @@ class FullBayes(BayesClassifier):
         How far a covariance is drawn toward the diagonal of the pooled one, at the scale of the class: as far as the
         data ask for, by a share from 0 to 1, or not at all. "pooled" draws it toward the pooled covariance first. A
         diagonal is drawn by a number alone.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
     smoothing : float or "auto", default 1.0
         Pseudo-rows in every cell of the categories. "auto", and 1 where there are more cells than rows or than
         10,000, puts 1 + n pseudo-rows on the n of a class, spread by the product of the margins.
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
     missing : {"skip", "level", "available"} or mapping, default "skip"
         How values are missing in fitting: means and covariances are the likeliest ones (EM), a missing category is a
         level of its own, or a covariance is that of the rows that hold both columns ("available").
@@ -52,14 +45,7 @@ class FullBayes(BayesClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, schema_, model_, exact_
     means_ : array of shape (K, d)
         Means of the number columns in each class.
     covariances_ : array of shape (K, d, d)
@@ -112,12 +98,6 @@ class FullBayes(BayesClassifier):
         """Distance of the numbers of each row to the mean of every class, in its deviations: (n, K).
 
         Of the columns that are there; with categories, to the mean of the row's cell.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
         """
         return self._predictor(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
 

@@ -11,12 +11,14 @@ from bayeskit.arrays import KindsLike, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.explain.neighbors import Neighbors
 from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.neighbours import Neighbours
 
 
+@document()
 class KNNBayes(BayesClassifier):
     """Nearest neighbours as densities, so that priors count: p(x | c) = K_c / (n_c V).
 
@@ -47,30 +49,12 @@ class KNNBayes(BayesClassifier):
         then exact only for what the sample kept.
     random_state : int, default 0
         Which rows the sample holds.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None one. Results do not depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, schema_, model_, exact_
 
     Examples
     --------
@@ -131,14 +115,7 @@ class KNNBayes(BayesClassifier):
         return in_one_component(likelihood, schema, f"the {self.k} nearest rows")
 
     def neighbors(self, X: TableLike) -> Neighbors:
-        """The rows that decide about each row of X, nearest first, with their distances, and the radius around it.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """The rows that decide about each row of X, nearest first, with their distances, and the radius around it."""
         parts = self._predictor(X).steps(None, lambda model, block, *_: model.density.densities[0].neighbours(block))
         density: Any = self.model_.density.densities[0]
         return Neighbors.of(list(parts), density.statistic, self.model_)

@@ -17,6 +17,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
+from bayeskit.estimators.docstrings import document
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
@@ -26,6 +27,7 @@ from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
 
 
+@document()
 class Learner(BaseEstimator):
     """Fitted state is one immutable ``model_``, replaced whole: a call that fails changes nothing."""
 
@@ -51,20 +53,11 @@ class Learner(BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Learn from a table; ``y`` holds the labels or names a column of X.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Learn from a table; ``y`` holds the labels or names a column of X."""
         spec = self.spec()
         self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
+        if sample_weight is None:
+            warn_of_names(self.model_)
         return self
 
     def partial_fit(
@@ -73,18 +66,6 @@ class Learner(BaseEstimator):
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
 
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        classes : sequence, optional
-            Classes to declare beforehand.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
@@ -100,16 +81,6 @@ class Learner(BaseEstimator):
         So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
         ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec = self.spec()
@@ -122,16 +93,6 @@ class Learner(BaseEstimator):
 
         These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
         holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec, model = self.spec(), self.model_
@@ -147,13 +108,7 @@ class Learner(BaseEstimator):
         return self
 
     def merge(self, other: Learner) -> Self:
-        """A new classifier that has learned what both have.
-
-        Parameters
-        ----------
-        other : classifier
-            Another one of the same kind and settings.
-        """
+        """A new classifier that has learned what both have."""
         if type(other) is not type(self):
             raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "model_")
@@ -212,13 +167,7 @@ class Learner(BaseEstimator):
         return self.model_.described
 
     def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file: whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
+        """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
         model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
 
@@ -260,6 +209,25 @@ def changed(estimator: BaseEstimator, *besides: str) -> Json:
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}
     return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
+
+
+def warn_of_names(model: Model) -> None:
+    """Tell of columns with another text in nearly every row: names, sentences, which new rows do not repeat."""
+    rows, levels = float(model.weights.sum()), model.counted.domain.levels
+    for column in model.schema.columns:
+        different = len(levels[column.name]) if column.kind == "nominal" and not column.declared else 0
+        if are_names(different, rows):
+            warnings.warn(
+                f"column {column.name!r} has {different:,} different values in {rows:,.0f} rows, so it says next to "
+                f"nothing of new ones: leave it out (--ignore), or learn its words, "
+                f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))",
+                stacklevel=3,
+            )
+
+
+def are_names(different: int, rows: float) -> bool:
+    """Whether so many different values are like names: nearly every row has one of its own."""
+    return rows > 20 and different > 0.9 * rows
 
 
 def warn_of_held(exact: Exactness, able: bool) -> None:

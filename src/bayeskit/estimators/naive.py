@@ -17,8 +17,9 @@ from bayeskit.densities.counts import CountFamily
 from bayeskit.densities.likelihood import Likelihood, describe_family
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import fitted_weights
-from bayeskit.explain.words import named, word_probabilities
+from bayeskit.explain.words import name_columns, word_probabilities
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
@@ -42,6 +43,7 @@ CANDIDATES = (
 )
 
 
+@document()
 class NaiveBayes(BayesClassifier):
     """Naive Bayes for any table: numbers, texts, booleans and missing values in one model.
 
@@ -55,41 +57,18 @@ class NaiveBayes(BayesClassifier):
         that it takes. "auto" tries several families for each column, takes the one that predicts the rows best by
         leave-one-out, and weighs the column by how probable it is that it depends on the class. Without it the kind
         of a column decides.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
     smoothing : float or one of ``bayeskit.smoothing``, default 1.0
         Correction of zero counts in categories, and in Multinomial, Complement and Bernoulli unless they have their
         own; 0 is none.
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
     backoff : float, default 0.0
         So many pseudo-rows of the density of all classes are mixed into that of each class, in columns of numbers
         ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
-    weights : {"fitted"} or None, default None
-        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
-        others. None counts every column once.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None one. Results do not depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
-    weights_ : dict
-        The weight of each column or set of columns, where weights are fitted.
+    classes_, schema_, model_, exact_, weights_
 
     Examples
     --------
@@ -132,8 +111,6 @@ class NaiveBayes(BayesClassifier):
 
         Parameters
         ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
             The kind of frame.
         """
@@ -141,7 +118,7 @@ class NaiveBayes(BayesClassifier):
         columns, shares = word_probabilities(self.model_)
         labels = self.classes_.tolist()
         by_class = {f"P(word | {label})": shares[:, k] for k, label in enumerate(labels)}
-        return frame({"word": list(named(columns, names)), **by_class}, kind)
+        return frame({"word": list(name_columns(columns, names)), **by_class}, kind)
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)

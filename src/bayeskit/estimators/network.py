@@ -12,7 +12,8 @@ from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, W
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
-from bayeskit.estimators.network_queries import Questions
+from bayeskit.estimators.docstrings import document
+from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks import bif
 from bayeskit.networks.drawing import Drawing
@@ -20,7 +21,7 @@ from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
-from bayeskit.networks.table import Table, declared_states
+from bayeskit.networks.table import Table, declare_states
 from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
@@ -31,6 +32,7 @@ MOST_DRAWN = 60
 WITH_TABLES = 12  # nodes that show their tables unasked
 
 
+@document(NODES)
 class Network(Questions):
     """A Bayesian network over categorical columns: P(x) = product over nodes of P(node | its parents).
 
@@ -71,7 +73,7 @@ class Network(Questions):
         if unseen not in UNSEEN:
             raise InputError(f"unseen={unseen!r}: choose one of {', '.join(UNSEEN)}")
         self.unseen, self.n_jobs = unseen, n_jobs
-        self._declared = {str(n): declared_states(str(n), s) for n, s in (states or {}).items()}
+        self._declared = {str(n): declare_states(str(n), s) for n, s in (states or {}).items()}
         self._fit: Fitted | None = None
         if tables is None:
             self.graph = Graph.of(edges, nodes)
@@ -100,33 +102,15 @@ class Network(Questions):
         return self.graph.edges
 
     def parents(self, node: str) -> tuple[str, ...]:
-        """The parents of a node.
-
-        Parameters
-        ----------
-        node : str
-            A node.
-        """
+        """The parents of a node."""
         return self.graph.family(node)[:-1]
 
     def children(self, node: str) -> tuple[str, ...]:
-        """The children of a node.
-
-        Parameters
-        ----------
-        node : str
-            A node.
-        """
+        """The children of a node."""
         return self.graph.children[self.graph.check(node)]
 
     def markov_blanket(self, node: str) -> set[str]:
-        """Parents, children and the children's other parents.
-
-        Parameters
-        ----------
-        node : str
-            A node.
-        """
+        """Parents, children and the children's other parents."""
         return self.graph.markov_blanket(node)
 
     def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
@@ -163,11 +147,6 @@ class Network(Questions):
 
     def table(self, node: str) -> Table:
         """P(node | parents) with the states; ``frame()`` has a row for each cell.
-
-        Parameters
-        ----------
-        node : str
-            A node.
 
         Examples
         --------
@@ -217,8 +196,6 @@ class Network(Questions):
             Pseudo-rows in every cell.
         ess : float, default 1.0
             Equivalent sample size of "bdeu".
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         restarts : int, optional
             How often EM or the gradient begins anew at random tables.
         random_state : int, default 0
@@ -236,30 +213,14 @@ class Network(Questions):
         return self
 
     def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
-        """Learn more rows, the way the others were learned; new states are welcome unless they were declared.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Learn more rows, the way the others were learned; new states are welcome unless they were declared."""
         if self._fit is None:
             return self.fit(X, sample_weight=sample_weight)
         self._fit = self._fit.merge(self._more(X, sample_weight))
         return self
 
     def forget(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows: afterwards the counts are those of a network that never saw them.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Unlearn rows: afterwards the counts are those of a network that never saw them."""
         self._fit = self.fitted.subtract(self._more(X, sample_weight), self._declared)
         return self
 
@@ -302,13 +263,7 @@ class Network(Questions):
     # -- keeping ---------------------------------------------------------------------------------
 
     def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
+        """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back."""
         network_file.save(path, self.fitted, self._declared, {"unseen": self.unseen})
 
     @classmethod
@@ -350,12 +305,8 @@ class Network(Questions):
 
         Parameters
         ----------
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
         tables : bool or sequence
             Which nodes show their table.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure unless given.
         """
         from bayeskit.plots.network import NetworkDisplay
 
@@ -370,15 +321,7 @@ class Network(Questions):
         return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
 
     def plot_table(self, node: str, ax: Axes | None = None) -> Display:
-        """P(node | its parents), a line for each configuration of the parents.
-
-        Parameters
-        ----------
-        node : str
-            A node.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure unless given.
-        """
+        """P(node | its parents), a line for each configuration of the parents."""
         return self._table(self.graph.check(node)).plot(ax)
 
     def _table(self, node: str) -> CptDisplay:

@@ -11,14 +11,33 @@ import numpy as np
 from bayeskit.arrays import Array, Code, Float, Frame, Json, Label, Seed, TableLike
 from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
+from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sample
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
-from bayeskit.networks.worked import WorkedQuery, worked_query
+from bayeskit.networks.worked import WorkedQuery, work_query
+
+NODES = {  # parameters of methods
+    "X": """table
+        Rows; a missing value, or column, is summed out.""",
+    "node": """str
+        A node.""",
+    "target": """str or sequence of str
+        A node, or several for their joint distribution.""",
+    "evidence": """mapping, optional
+        States by node; {state: likelihood} is soft evidence.""",
+    "approximate": """{"weighting", "gibbs"}, optional
+        Estimate by draws instead, with a standard error.""",
+    "samples": """int, default 10,000
+        How many draws.""",
+    "random_state": """int, optional
+        Seed of the draws.""",
+} | {name: ROWS[name] for name in ("sample_weight", "path", "ax")}
 
 
+@document(NODES)
 class Questions:
     """Answers of one network: for one case by names of nodes, or for all rows of a table."""
 
@@ -31,13 +50,7 @@ class Questions:
         raise NotImplementedError
 
     def states(self, node: str) -> tuple[Label, ...]:
-        """The states of a node; probabilities come in this order.
-
-        Parameters
-        ----------
-        node : str
-            A node.
-        """
+        """The states of a node; probabilities come in this order."""
         return self.fitted.network.states(node)
 
     def query(
@@ -52,44 +65,17 @@ class Questions:
 
         Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
         instead, with a standard error; ``random_state`` seeds the draws.
-
-        Parameters
-        ----------
-        target : str or sequence of str
-            A node, or several for their joint distribution.
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
-        approximate : {"weighting", "gibbs"}, optional
-            Estimate by draws instead, with a standard error.
-        samples : int, default 10,000
-            How many draws.
-        random_state : int, optional
-            Seed of the draws.
         """
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
 
     def worked(self, target: str, evidence: Mapping[str, object] | None = None) -> WorkedQuery:
-        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones.
-
-        Parameters
-        ----------
-        target : str or sequence of str
-            A node, or several for their joint distribution.
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
-        """
-        return worked_query(self.fitted.network, target, evidence or {})
+        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
+        return work_query(self.fitted.network, target, evidence or {})
 
     def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, dict[Label, float]]:
-        """P(node | evidence) of every node at once.
-
-        Parameters
-        ----------
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
-        """
+        """P(node | evidence) of every node at once."""
         codes = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
         found = self.fitted.inference.marginals(codes)
         return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
@@ -100,19 +86,6 @@ class Questions:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 
         None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        target : str or sequence of str
-            A node, or several for their joint distribution.
-        approximate : {"weighting", "gibbs"}, optional
-            Estimate by draws instead, with a standard error.
-        samples : int, default 10,000
-            How many draws.
-        random_state : int, optional
-            Seed of the draws.
         """
         place, inference = self.graph.nodes.index(self.graph.check(target)), self.fitted.inference
         rng = np.random.default_rng(random_state)
@@ -129,36 +102,16 @@ class Questions:
         return np.concatenate(parts)
 
     def predict(self, X: TableLike, target: str) -> Any:
-        """The most probable state of the target in every row.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        target : str or sequence of str
-            A node, or several for their joint distribution.
-        """
+        """The most probable state of the target in every row."""
         return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
     def log_evidence(self, X: TableLike) -> Float:
-        """log P(row), (n,): missing values summed out; -inf where a row is impossible.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        """
+        """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
         inference = self.fitted.inference
         return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
 
     def log_likelihood(self, X: TableLike) -> float:
-        """The sum of log P(row) over all rows.
-
-        Parameters
-        ----------
-        X : table
-            Rows; a missing value, or column, is summed out.
-        """
+        """The sum of log P(row) over all rows."""
         return float(self.log_evidence(X).sum())
 
     def probability(self, state: Mapping[str, object]) -> float:
@@ -173,13 +126,7 @@ class Questions:
         return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
 
     def most_probable(self, evidence: Mapping[str, object] | None = None) -> Json:
-        """The most probable states of all nodes together, given the evidence.
-
-        Parameters
-        ----------
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
-        """
+        """The most probable states of all nodes together, given the evidence."""
         codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
         found, _ = self.fitted.inference.most_probable(codes)
         return {
@@ -193,19 +140,15 @@ class Questions:
         ----------
         n : int
             How many rows.
-        evidence : mapping, optional
-            States by node; {state: likelihood} is soft evidence.
-        random_state : int, optional
-            Seed of the draws.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"n={n!r}: give a number of rows")
         rng = np.random.default_rng(random_state)
         if evidence:
             one = hard_evidence(self.fitted.network, evidence, "sampling")
-            codes = self.fitted.inference.drawn(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
+            codes = self.fitted.inference.draw(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
         else:
-            codes = self.fitted.network.sampled(int(n), rng)
+            codes = self.fitted.network.sample_codes(int(n), rng)
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 

@@ -10,6 +10,7 @@ from bayeskit.arrays import Json, KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import changed
 from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.networks.graph import Graph
@@ -20,6 +21,7 @@ from bayeskit.structures.networked import Families, Networked
 CLASS = "class"
 
 
+@document()
 class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
@@ -48,44 +50,10 @@ class NetworkBayes(Dependent):
         How often the search climbs again from the start.
     random_state : int, default 0
         Seed of ties and restarts.
-    cuts : {"frequency", "mdlp"}, default "frequency"
-        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
-        changes, by minimum description length, which leaves a column out where it finds no cut.
-    strength : float, optional
-        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
-        finds best.
-    backoff : {"both", "class", "even"}, default "both"
-        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    smoothing : float, default 1.0
-        Pseudo-rows in every level of P(x | c).
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, schema_, model_, exact_
     edges_ : tuple of pairs
         The arcs (parent, child).
     markov_blanket_ : tuple of str
@@ -223,6 +191,7 @@ class NetworkBayes(Dependent):
         return found
 
 
+@document()
 @runtime_checkable
 class HasEdges(Protocol):
     """A network."""

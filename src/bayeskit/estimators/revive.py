@@ -12,7 +12,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.model.codec import build, describe
 from bayeskit.model.model import Model
-from bayeskit.storage import model_file
+from bayeskit.storage import identifiers
 from bayeskit.storage.bundle import Bundle
 
 INNER, ONE = "inside.", "model"  # what is inside a wrapper, and the part of a classifier of one model
@@ -47,8 +47,8 @@ def enclose(
         kind, given = type(inner).__name__, inner.saved_settings()
         held = Bundle(kind, given, {ONE: (inner.model_, kind, given)}, None, {})
     inside = {
-        "model": model_file.identifier_of(held.kind),
-        "settings": describe(model_file.named_settings(held.settings)),
+        "model": identifiers.identifier_of(held.kind),
+        "settings": describe(identifiers.named_settings(held.settings)),
         "notes": held.notes,
     }
     parts = {f"{INNER}{n}": part for n, part in held.parts.items()}
@@ -65,10 +65,10 @@ def disclose(bundle: Bundle) -> tuple[BayesClassifier | Wrapper, Json, dict[str,
     """What is inside a wrapper, and the notes and numbers of the wrapper itself."""
     notes: dict[str, Any] = dict(bundle.notes)
     inside = notes.pop("inside")
-    kind = model_file.estimator_of(inside["model"])
+    kind = identifiers.estimator_of(inside["model"])
     held = Bundle(
         kind,
-        model_file.settings_of(build(inside["settings"])),
+        identifiers.settings_of(build(inside["settings"])),
         {n.removeprefix(INNER): part for n, part in bundle.parts.items() if n.startswith(INNER)},
         inside["notes"],
         {n.removeprefix(INNER): a for n, a in bundle.numbers.items() if n.startswith(INNER)},

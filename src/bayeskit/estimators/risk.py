@@ -30,6 +30,7 @@ from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import changed
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
@@ -43,6 +44,7 @@ from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.storage.bundle import Bundle
 
 
+@document()
 class RiskClassifier(MetaEstimatorMixin, Wrapper):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
@@ -99,11 +101,6 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
 
         Parameters
         ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
         sample_weight : array of shape (n,), optional
             Weights of the rows, if the estimator takes them.
         **fit_params
@@ -183,27 +180,11 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         return self._with(estimator_=adapted, prior_shift_=adapted.prior_shift_)
 
     def decide(self, X: TableLike) -> Decision:
-        """For each row what every action is expected to cost, and the best; abstaining is left aside.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """For each row what every action is expected to cost, and the best; abstaining is left aside."""
         return self._decided(X)[0]
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The action of each row; in the type of the classes if every answer is one.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """The action of each row; in the type of the classes if every answer is one."""
         decision, refused = self._decided(X, self.predict_proba(X, prior))
         if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
             return decision.action.astype(self.classes_.dtype)
@@ -215,14 +196,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         return any(reason is not None for reason in (self.reject, self.threshold, self.outlier))
 
     def abstained(self, X: TableLike) -> Bool:
-        """Whether no action is taken: (n,).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """Whether no action is taken: (n,)."""
         return self._decided(X)[1]
 
     def _decided(self, X: TableLike, proba: Float | None = None) -> tuple[Decision, Bool]:
@@ -320,16 +294,6 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).
 
         Without costs it is the accuracy.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if self.costs is None and self.reject is None:
             return float(super().score(X, y, sample_weight))

@@ -18,6 +18,7 @@ from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quote
 from bayeskit.errors import InputError
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import any_table
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
@@ -31,6 +32,7 @@ from bayeskit.statistics.tables import Tables
 METHODS = ("information", "forward", "backward")
 
 
+@document()
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Keeps the columns that tell the classes apart.
 
@@ -85,18 +87,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Choose columns by a table; ``y`` holds the labels or names a column of X.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Choose columns by a table; ``y`` holds the labels or names a column of X."""
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 import bayeskit
-from bayeskit.arrays import Float, LabelsLike, NamesLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, ColumnNames, Float, LabelsLike, NamesLike, PriorLike, TableLike, WeightsLike
+from bayeskit.estimators.docstrings import document
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import AsFitted
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.probability_table import ProbabilityTable, level_probabilities
 from bayeskit.explain.words import word_probabilities
 
@@ -19,29 +22,68 @@ if TYPE_CHECKING:
     from bayeskit.model.model import Model
 
 
-class NamedScore(ClassifierMixin):
-    """Accuracy of rows whose labels may be a column."""
+@document()
+class Surface(ClassifierMixin):
+    """What classifiers of one model and those made of others answer in the same way."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def classes_(self) -> Array: ...
+        @property
+        def _fitted(self) -> bool: ...
+        def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float: ...
+        def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips: ...
+        def summary(self, names: NamesLike = None) -> Any: ...
 
     def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
-        """The share of rows that are predicted right.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """The share of rows that are predicted right."""
         if isinstance(y, str):
             check_is_fitted(self)
             return float(evaluate(self, X, y, AsFitted(), sample_weight=sample_weight).accuracy)
         return float(super().score(X, y, sample_weight))
 
+    def counterfactual(
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: ColumnNames = (),
+        columns: int = 1,
+        names: NamesLike = None,
+    ) -> Flips:
+        """What would change the decision of each row: in each column the nearest value that flips it.
 
-class Views(NamedScore):
+        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
+        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
+        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
+        ``names`` as in ``explain``.
+        """
+        check_is_fitted(self)
+        free = Freedom.of(among, hold, columns, names)
+        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
+
+    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
+        """A panel in a notebook on which values are set and the posterior is seen, as ``bk.panel``.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows whose values the panel offers; those that the model has learned unless given.
+        """
+        check_is_fitted(self)
+        return bayeskit.panel(self, X, height=height)
+
+    def _html_repr(self) -> str:
+        """In a notebook: the settings, and once fitted what was learned."""
+        if not self._fitted:
+            return str(super()._html_repr())
+        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
+
+
+@document()
+class Views(Surface):
     """Counts, priors and tables of probabilities of one model."""
 
     if TYPE_CHECKING:
@@ -82,11 +124,6 @@ class Views(NamedScore):
 
         Columns of numbers have densities: ``marginal(column)``.
 
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-
         Returns
         -------
         ProbabilityTable
@@ -94,19 +131,6 @@ class Views(NamedScore):
         """
         check_is_fitted(self, "model_")
         return level_probabilities(self.model_, names)
-
-    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
-        """The model to try out in a notebook, as ``bk.panel``.
-
-        Parameters
-        ----------
-        X : table, optional
-            Rows whose values the panel offers; those that the model has learned unless given.
-        height : int, default 720
-            Pixels of the frame in the notebook.
-        """
-        check_is_fitted(self, "model_")
-        return bayeskit.panel(self, X, height=height)
 
     def _learned(self, what: str) -> Model:
         if "model_" not in vars(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -14,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-import bayeskit
 from bayeskit.arrays import (
     Array,
     ColumnNames,
@@ -33,11 +31,12 @@ from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.views import NamedScore
+from bayeskit.estimators.views import Surface
 from bayeskit.evaluation.protocols import check_offers
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -75,7 +74,8 @@ class if_inside:
         return MethodType(self.method, asked)
 
 
-class Wrapper(NamedScore, BaseEstimator):
+@document()
+class Wrapper(Surface, BaseEstimator):
     """A classifier made of others: a pool, a calibration, a decision.
 
     It says ``predict_log_proba``, ``explain``, ``base_`` and ``bundle``; what it does not answer in its own way the
@@ -127,57 +127,21 @@ class Wrapper(NamedScore, BaseEstimator):
         return base.n_jobs if isinstance(base, BayesClassifier) else base.n_jobs_
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """The most probable class of each row; the first of ``classes_`` in a tie."""
         best = np.argmax(self.predict_log_proba(X, prior), axis=1)
         labels: Array = self.classes_[best]
         return labels
 
     def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
         return np.exp(self.predict_log_proba(X, prior))
 
     @abstractmethod
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), (n, K).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class | row), (n, K)."""
 
     def predict_joint_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class, row), (n, K), of the classifier inside.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class, row), (n, K), of the classifier inside."""
         check_is_fitted(self)
         return self.base_.predict_joint_log_proba(X, prior)
 
@@ -195,104 +159,26 @@ class Wrapper(NamedScore, BaseEstimator):
 
         ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
         speak most for the prediction.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        keep : str or sequence, optional
-            Columns of X to keep beside the answers, or "all"; also such that are no features.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        costs : Costs or mapping, optional
-            Adds the action of least expected cost, and that cost.
-        evidence : bool, default False
-            Adds log p(row).
-        reasons : int, default 0
-            Adds so many columns that speak most for the prediction.
         """
         check_is_fitted(self)
         asked = BatchPredictor.of(core(self).model_, X, type(self).__name__, keep, self.n_jobs_, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log p(row) of the classifier inside, (n,): how usual a row is.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log p(row) of the classifier inside, (n,): how usual a row is."""
         check_is_fitted(self)
         return self.base_.log_evidence(X, prior)
 
     @if_inside
     def score_samples(self, X: TableLike) -> Float:
-        """The same as ``log_evidence``, by scikit-learn's name.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)
 
     @abstractmethod
     def explain(
         self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
     ) -> Explanation:
-        """What each column says for each class, adding up to the posterior.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        top : int, optional
-            Show so many columns, those with the widest spread between classes, and the others as one.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-
-    def counterfactual(
-        self,
-        X: TableLike,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        *,
-        hold: ColumnNames = (),
-        columns: int = 1,
-        names: NamesLike = None,
-    ) -> Flips:
-        """What would change the decision of each row: in each column the nearest value that flips it.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        hold : sequence of str
-            Columns that stay as they are (age, sex).
-        columns : {1, 2}, default 1
-            Change one column, or two together where that takes a smaller change.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
-        check_is_fitted(self)
-        free = Freedom.of(among, hold, columns, names)
-        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
+        """What each column says for each class, adding up to the posterior."""
 
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
@@ -306,170 +192,54 @@ class Wrapper(NamedScore, BaseEstimator):
         among: TableLike | None = None,
         names: NamesLike = None,
     ) -> Nomogram:
-        """Points for every value of every column, which add up to the odds of one class against another.
-
-        Parameters
-        ----------
-        target : class, optional
-            The class whose odds are shown.
-        rival : class, optional
-            The class it is compared with; needed with more than two classes.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """Points for every value of every column, which add up to the odds of one class against another."""
         check_is_fitted(self)
         return self.base_.nomogram(target, rival, prior, among, names)
 
     def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
-        """p(x | c) of one column by itself, of the classifier inside.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """p(x | c) of one column by itself, of the classifier inside."""
         check_is_fitted(self)
         return self.base_.marginal(column, prior, names)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(class), (K,): the model's own, or that of ``prior``.
-
-        Parameters
-        ----------
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        """
+        """log P(class), (K,): the model's own, or that of ``prior``."""
         check_is_fitted(self)
         return self.base_.log_prior(prior)
 
     def summary(self, names: NamesLike = None) -> Any:
-        """What was learned.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """What was learned."""
         check_is_fitted(self)
         return self.base_.summary(names)
 
-    def _html_repr(self) -> str:
-        """In a notebook: the settings, and once fitted what was learned."""
-        if not self._fitted:
-            return str(super()._html_repr())
-        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
-
     @abstractmethod
     def adapt_prior(self, X: TableLike) -> Self:
-        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        """
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
 
     @abstractmethod
     def partial_fit(
         self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
     ) -> Self:
-        """Learn more rows.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        classes : sequence, optional
-            Classes to declare beforehand.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Learn more rows."""
 
     @abstractmethod
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Unlearn rows."""
 
     @abstractmethod
     def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
-        """Choose anew what is held, from the rows that were learned and not forgotten.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Choose anew what is held, from the rows that were learned and not forgotten."""
 
     @abstractmethod
     def merge(self, other: Any) -> Self:
-        """A new classifier that has learned what both have.
-
-        Parameters
-        ----------
-        other : classifier
-            Another one of the same kind and settings.
-        """
+        """A new classifier that has learned what both have."""
 
     def probabilities(self, names: NamesLike = None) -> Any:
-        """The table of P(value | class) of the classifier inside.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """The table of P(value | class) of the classifier inside."""
         check_is_fitted(self)
         return self.base_.probabilities(names)
 
-    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
-        """A panel in a notebook on which values are set and the posterior is seen.
-
-        Parameters
-        ----------
-        X : table, optional
-            Rows whose values the panel offers; those that the model has learned unless given.
-        height : int, default 720
-            Pixels of the frame in the notebook.
-        """
-        check_is_fitted(self)
-        return bayeskit.panel(self, X, height=height)
-
     def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file: whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        """
+        """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self)
         self.bundle().save(path)
 

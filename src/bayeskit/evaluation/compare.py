@@ -10,8 +10,9 @@ from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
-from bayeskit.evaluation.evaluate import planned
+from bayeskit.evaluation.evaluate import plan_run
 from bayeskit.evaluation.methods import MethodLike
+from bayeskit.evaluation.stream import LabelledSource
 
 
 def compare(
@@ -77,8 +78,8 @@ def compare(
     True
     """
     check_correction(correction)
-    named = dict(models) if isinstance(models, Mapping) else _named(models)
-    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    named = dict(models) if isinstance(models, Mapping) else _name_models(models)
+    plan = plan_run(LabelledSource(X, y, sample_weight, groups), method, costs, reject, random_state)
     if baselines:
         named |= {name: model for name, model in usual(plan.rows).items() if name not in named}
     if not named:
@@ -90,7 +91,7 @@ def compare(
     return Comparison(found, by, kind_of(X), correction)
 
 
-def _named(models: Any) -> Json:
+def _name_models(models: Any) -> Json:
     """Models by the names of their classes, numbered where one occurs twice."""
     given = list(models) if isinstance(models, list | tuple) else [models]
     kinds = [type(model).__name__ for model in given]

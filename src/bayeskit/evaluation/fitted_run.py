@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +22,8 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Method
 from bayeskit.evaluation.protocols import ReadsTables
-from bayeskit.evaluation.refit import done_by, logs_of
-from bayeskit.evaluation.stream import PARTS, Judged, measured
+from bayeskit.evaluation.refit import actions_by, logs_of
+from bayeskit.evaluation.stream import PARTS, Judged, LabelledSource, sum_scores
 from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.open_table import OpenTable
 
@@ -33,9 +32,7 @@ from bayeskit.model.open_table import OpenTable
 class FittedRun:
     """Rows with their true classes, which may be others than those a model has learned."""
 
-    X: Any
-    y: Any
-    weight: Any
+    source: LabelledSource
     costs_for: Callable[[Array], DecisionCosts | None]
 
     @property
@@ -45,15 +42,18 @@ class FittedRun:
     def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model judged."""
         check_is_fitted(model)
-        if not is_outside(self.X):
-            return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
+        given = self.source
+        if not is_outside(given.X):
+            return evaluate_fitted(
+                model, LabelledTable.of(given.X, given.y, given.weight, least=1), AsFitted(), self.costs_for
+            )
         known = model.table_reader() if isinstance(model, ReadsTables) else None
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
-        table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
-        return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
+        table = OpenTable.of(given.X, given.y, given.weight, n_jobs, known.counted.types)
+        return self._run_stream(model, table.against(known.schema, type(model).__name__), known.schema.names)
 
-    def _streamed(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
+    def _run_stream(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
         """In two passes, the first for the classes there are; no row is kept."""
         roles, engine, rows = table.source.roles, table.engine, table.source.rows
         label = str(roles.label)
@@ -61,7 +61,7 @@ class FittedRun:
         levels = Levels.of(model.classes_.tolist())
         for values in engine.map(rows, [label], lambda batch, start: batch.column(label).unique()):
             levels = codes_of(values, levels, True, column)[1]
-        classes = _sorted(levels, model.classes_)
+        classes = _sort_labels(levels, model.classes_)
         known = Levels.of(classes.tolist())
         decision_costs, actions = (
             costs_of_decisions(model, self.costs_for(classes), classes),
@@ -74,26 +74,27 @@ class FittedRun:
             weights = np.ones(len(codes)) if given is None else given
             asked = pa.Table.from_batches([batch]).select(list(names))
             logs = logs_of(model, asked, classes)
-            done = actions.coded(done_by(model, asked))[0]
+            done = actions.encode(actions_by(model, asked))[0]
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
             return codes[used], logs[used], weights[used], part[used], done[used]
 
         engine = answering(engine, len(names), len(classes))
-        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, decision_costs)
+        judged = engine.map(rows, [*names, *roles.names], step)
+        sums, ranks = sum_scores(judged, PARTS, len(classes), decision_costs)
         return Evaluation(
             classes,
-            found,
+            Measures(sums, 1, 0.0, ranks=ranks, decision_costs=decision_costs),
             AsFitted(),
             "fit",
             type(model).__name__,
             fit=lambda: model,
-            X=self.X,
-            y=self.y,
+            X=self.source.X,
+            y=self.source.y,
             others=actions.others,
         )
 
 
-def examined(
+def evaluate_fitted(
     model: Classifier,
     sample: LabelledTable,
     method: Method | str,
@@ -101,11 +102,11 @@ def examined(
 ) -> Evaluation:
     """A fitted model on rows in memory."""
     levels = Levels.of([*model.classes_.tolist(), *sample.rows.classes.tolist()])
-    classes = _sorted(levels, model.classes_, sample.rows.classes)
+    classes = _sort_labels(levels, model.classes_, sample.rows.classes)
     place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
     rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
     logs = logs_of(model, sample.features, classes)
-    action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
+    action, actions = actions_of(model, classes).encode(actions_by(model, sample.features))
     return Evaluation(
         classes,
         Measures.of(rows, logs, 0.0, costs_of_decisions(model, costs_for(classes), classes), action),
@@ -120,7 +121,7 @@ def examined(
     )
 
 
-def _sorted(levels: Levels, *given: Array) -> Array:
+def _sort_labels(levels: Levels, *given: Array) -> Array:
     """The labels, sorted, in the type that all of those given have."""
     kinds = {array.dtype.kind for array in given}
     same = len(kinds) == 1 and kinds <= set("biufU")

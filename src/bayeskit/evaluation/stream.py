@@ -65,10 +65,20 @@ class Divided(Engine):
         key = [self.division.key] if self.division.key is not None else []
         wanted = [*(name for name in columns if name != FOLD), *key]
 
-        def told(batch: pa.RecordBatch, start: int) -> Any:
+        def with_folds(batch: pa.RecordBatch, start: int) -> Any:
             return step(batch.append_column(FOLD, pa.array(self.division.fold(batch, start))), start)
 
-        return self.engine.map(source, wanted, told)
+        return self.engine.map(source, wanted, with_folds)
+
+
+@dataclass(frozen=True)
+class LabelledSource:
+    """Rows with labels, weights and groups as they were given: of a table in memory, a file or a relation."""
+
+    X: TableLike
+    y: LabelsLike
+    weight: WeightsLike = None
+    groups: ColumnLike | None = None
 
 
 @dataclass(frozen=True)
@@ -84,22 +94,17 @@ class Stream:
     def of(
         cls,
         model: Classifier,
-        X: TableLike,
-        y: LabelsLike,
-        weight: WeightsLike,
-        method: Method,
-        key: ColumnLike,
-        seed: int,
+        source: LabelledSource,
+        division: HashSplit | None,
         n_jobs: int | None,
     ) -> Stream:
-        division = _division(method, key, seed)
         spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
         if spec is None or not isinstance(model, SupportsSpec):
             raise InputError(
                 f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
-        table = OpenTable.of(X, y, weight, spec.n_jobs if n_jobs is None else n_jobs)
+        table = OpenTable.of(source.X, source.y, source.weight, spec.n_jobs if n_jobs is None else n_jobs)
         if division is not None:
             if division.key is not None and division.key not in table.names:
                 raise SchemaError(f"groups={division.key!r} names no column of the source")
@@ -110,26 +115,35 @@ class Stream:
 
     def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Method) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
-        whole = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
-        pooled = replace(whole, counted=whole.counted.pooled())
+        learned = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
+        pooled = replace(learned, counted=learned.counted.pooled())
         if len(pooled.classes) < 2:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if isinstance(method, LeaveOneOut) and (method.exact or not whole.structure.leave_one_out):
+        if isinstance(method, LeaveOneOut) and (method.exact or not learned.structure.leave_one_out):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         decision_costs = costs_for(pooled.classes)
-        models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
+        models = {f: replace(learned, counted=learned.counted.training(f)) for f in self._test_folds(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
         step = self._step(pooled, models, None if self.division is not None else self._singles(pooled))
-        columns = self.table.columns(whole.schema)
+        columns = self.table.columns(learned.schema)
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         engine = answering(self.table.engine, len(columns), len(pooled.classes))
         judged = engine.map(self.table.rows(False), columns, step)
+        sums, ranks = sum_scores(judged, folds, len(pooled.classes), decision_costs)
         return Evaluation(
             pooled.classes,
-            measured(judged, folds, len(pooled.classes), ratio, decision_costs, self._grouped, self.division is None),
+            Measures(
+                sums,
+                1,
+                ratio,
+                ranks=ranks,
+                decision_costs=decision_costs,
+                grouped=self.division is not None and self.division.key is not None,
+                left_out=self.division is None,
+            ),
             method,
             "algebra",
             self.spec.name,
@@ -139,32 +153,28 @@ class Stream:
             held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
         )
 
-    @property
-    def _grouped(self) -> bool:
-        return self.division is not None and self.division.key is not None
-
-    def _tested(self, method: Method) -> Iterable[int]:
+    def _test_folds(self, method: Method) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
         if self.division is None:
             return ()
         return (0,) if isinstance(method, Holdout) else range(self.division.folds)
 
-    def _singles(self, whole: Model) -> Singles:
+    def _singles(self, learned: Model) -> Singles:
         """Levels of one row, found in a pass of their own where a column has levels."""
-        if not whole.schema.coded:
+        if not learned.schema.coded:
             return Singles(())
-        read, columns = self._labelled(whole), self.table.columns(whole.schema)
+        read, columns = self._reader(learned), self.table.columns(learned.schema)
         counts = self.table.engine.map(self.table.rows(False), columns, lambda batch, _: Singles.count(read(batch)))
-        return Singles.of(counts, whole)
+        return Singles.of(counts, learned)
 
-    def _labelled(self, whole: Model) -> Callable[[pa.RecordBatch], Block]:
+    def _reader(self, learned: Model) -> Callable[[pa.RecordBatch], Block]:
         """How to read a batch, with classes and weights of its rows."""
-        roles, classes = self.table.source.roles, whole.counted.domain.classes
+        roles, classes = self.table.source.roles, learned.counted.domain.classes
         label = str(roles.label)
         column = Column(label, "nominal", "", "target")
 
         def read(batch: pa.RecordBatch) -> Block:
-            block = whole.counted.block(batch)
+            block = learned.counted.block(batch)
             codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1)
             given = weights_of(batch, roles)
             weights = np.ones(block.rows) if given is None else given
@@ -173,23 +183,23 @@ class Stream:
         return read
 
     def _step(
-        self, whole: Model, models: Mapping[int, Model], singles: Singles | None
+        self, learned: Model, models: Mapping[int, Model], singles: Singles | None
     ) -> Callable[[pa.RecordBatch, int], Judged]:
-        read = self._labelled(whole)
+        read = self._reader(learned)
 
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             block = read(batch)
             codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
-            logs = np.full((block.rows, len(whole.classes)), np.nan)
+            logs = np.full((block.rows, len(learned.classes)), np.nan)
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
             if singles is not None:
-                asked, apart = singles.asked(whole, block)
+                asked, apart = singles.without_each(learned, block)
                 if len(apart):
                     raise InputError(
                         f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
                         f"does not allow (row {start + int(apart[0])}); use CrossValidation"
                     )
-                whole.posterior(asked, log=True, left_out=True, out=logs)
+                learned.posterior(asked, log=True, left_out=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
                 predict_folds(block, fold, models, logs)
@@ -199,16 +209,10 @@ class Stream:
         return step
 
 
-def measured(
-    judged: Iterable[Judged],
-    folds: int,
-    classes: int,
-    ratio: float,
-    decision_costs: DecisionCosts | None,
-    grouped: bool = False,
-    left_out: bool = False,
-) -> Measures:
-    """The measures of rows that are predicted batch by batch, none of which is kept."""
+def sum_scores(
+    judged: Iterable[Judged], folds: int, classes: int, decision_costs: DecisionCosts | None
+) -> tuple[ScoreSums, ScoreHistogram]:
+    """What scores are made of, from rows that are predicted batch by batch, none of which is kept."""
     sums = ScoreSums.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = ScoreHistogram.empty(folds if apart else 1, classes)
@@ -216,10 +220,11 @@ def measured(
         rows = PredictedRows(codes, np.exp(logs), weights, action, decision_costs)
         sums = sums.add(rows, fold)
         ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
-    return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
+    return sums, ranks
 
 
-def _division(method: Method, key: ColumnLike, seed: int) -> HashSplit | None:
+def hash_split(method: Method, key: ColumnLike | None, seed: int) -> HashSplit | None:
+    """The division of a stream that a method asks for, by row or by key; None leaves each row out."""
     if key is not None and not isinstance(key, str):
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:

@@ -16,13 +16,22 @@ from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, log_densities, marginals
 from bayeskit.explain.trials import numbers_of
-from bayeskit.explain.words import called, word_densities
+from bayeskit.explain.words import name_parts, word_densities
 from bayeskit.explain.written import between
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
 
 FULL = 100.0  # points of the column with the widest range
 MOST = 1000  # columns that a person could add up, and then some
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The class whose odds are shown, the one it is held against, and another prior than that of the model."""
+
+    target: Label
+    rival: Label | None = None
+    prior: PriorLike = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Link:
     odds: Callable[[Float], Float] = lambda summed: summed
     summed: Callable[[Float], Float] = lambda odds: odds
 
-    def scaled(self, slope: float, shift: float) -> Link:
+    def scale(self, slope: float, shift: float) -> Link:
         """The same, then slope * odds + shift."""
         if not slope > 0:
             raise InputError(f"the odds are multiplied by {slope:.3g}, so that nothing tells the classes apart")
@@ -83,13 +92,12 @@ class Nomogram(TableRepr):
         cls,
         model: Model,
         explain: Callable[[TableLike], Explanation],
-        target: Label,
-        rival: Label | None = None,
-        prior: PriorLike = None,
+        contrast: Contrast,
         among: Sequence[Block] = (),
         names: NamesLike = None,
     ) -> Nomogram:
-        a, b = _pair(model.classes.tolist(), target, rival)
+        labels = model.classes.tolist()
+        a, b = _pair(labels, contrast.target, contrast.rival)
         if not model.density.additive:
             raise InputError(
                 "a nomogram adds up points column by column, which only a model with columns independent given the "
@@ -106,17 +114,16 @@ class Nomogram(TableRepr):
         low = {name: float(weight.min()) for name, weight in weights.items()}
         widest = max((float(np.ptp(weight)) for weight in weights.values()), default=0.0)
         if not widest > 0:
-            raise InputError(f"no column tells {target!r} from {model.classes.tolist()[b]!r}; there is nothing to draw")
-        unit, start = widest / FULL, model.log_base(prior)
+            raise InputError(f"no column tells {labels[a]!r} from {labels[b]!r}; there is nothing to draw")
+        unit, start = widest / FULL, model.log_base(contrast.prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
             Scale(shown, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
-            for (name, axis), shown in zip(axes.items(), called(list(axes), model.schema.names, names), strict=True)
+            for (name, axis), shown in zip(axes.items(), name_parts(list(axes), model.schema.names, names), strict=True)
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
-        labels = model.classes.tolist()
         return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)
 
     def points(self, X: TableLike) -> Float:
@@ -192,10 +199,12 @@ def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
             raise InputError(f"label {label!r} is not a class ({names})")
     if len(labels) < 2:
         raise InputError("a model of one class has no odds to draw; learn rows of another class first")
+    if target is None and len(labels) == 2:
+        target = labels[0] if rival == labels[1] else labels[1]
     if target is None or (rival is None and len(labels) > 2):
         raise InputError(
-            f"name the class and, with more than two classes ({names}), the rival it is held against: the odds of one "
-            f"class against all others together do not add up column by column"
+            f"name the class and the rival it is held against, of {names}: the odds of one class against all others "
+            f"together do not add up column by column"
         )
     other = 1 - labels.index(target) if rival is None else labels.index(rival)
     if other == labels.index(target):
@@ -203,7 +212,7 @@ def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
     return labels.index(target), other
 
 
-def _followed(model: Model) -> dict[str, Marginal]:
+def _marginals(model: Model) -> dict[str, Marginal]:
     if len(model.schema.names) > MOST:
         raise InputError(f"{len(model.schema.names)} columns are too many for a nomogram; choose up to {MOST}")
     alone, words = marginals(model), _words(model)
@@ -235,8 +244,8 @@ class Axis:
 
 def _axes(model: Model, among: Sequence[Block]) -> dict[str, Axis]:
     """All levels, the usual numbers as far as rows have such, written with the decimals of the column."""
-    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _followed(model).items()}
-    shown = {name: m.recorded() for name, m in alone.items() if m.numeric}
+    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _marginals(model).items()}
+    shown = {name: m.as_recorded() for name, m in alone.items() if m.numeric}
     for name, seen in _words(model).items():
         known = numbers_of(among, name)
         ends = (float(known.min()), float(known.max())) if len(known) else seen

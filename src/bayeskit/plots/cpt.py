@@ -80,7 +80,7 @@ class CptDisplay(Display):
         shown = self.table[:ROWS, :STATES]
         texts = [[f"{p:.3g}" for p in row] for row in shown] if len(self.states) <= WRITTEN else None
         names = self._names() if self.parents else [""]
-        heat(ax, shown, texts, names, labels_of(self.states[:STATES]), "Blues")
+        heat(ax, shown, texts, names, labels_of(self.states[:STATES]))
         more = [f"{len(self.table) - ROWS} more lines"] if len(self.table) > ROWS else []
         more += [f"{len(self.states) - STATES} more states"] if len(self.states) > STATES else []
         given = f" | {', '.join(shorten(parent, 16) for parent in self.parents)}" if self.parents else ""

@@ -96,7 +96,7 @@ class ConfusionDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         shares, names = self.shares, labels_of(self.labels)
         texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
-        heat(ax, shares, texts, names, labels_of([*self.labels, *self.others]), "Blues")
+        heat(ax, shares, texts, names, labels_of([*self.labels, *self.others]))
         right = self.matrix.trace() / max(self.matrix.sum(), 1e-300)
         named = self.matrix[:, : len(self.labels)].any() or not self.others
         tidy(ax, f"accuracy {right:.1%}" if named else "no class was predicted", "predicted", "true")
@@ -122,21 +122,20 @@ class PopulationDisplay(Display):
         shade = np.mean(list(self.rates.values()), axis=0)
         cells = np.stack(list(self.rates.values()), axis=-1)
         texts = [["\n".join("–" if np.isnan(r) else f"{r:.1%}" for r in cell) for cell in row] for row in cells]
-        heat(ax, shade, texts, labels_of(self.names), labels_of(self.names), "Blues", 0.4)
+        heat(ax, shade, texts, labels_of(self.names), labels_of(self.names), 0.4)
         tidy(ax, self.title or " / ".join(self.rates), "tested on", "trained on")
 
 
 def heat(
     ax: Axes,
     shade: Float,
-    texts: Any,
+    texts: Sequence[Sequence[str]] | None,
     rows: Sequence[str],
     columns: Sequence[str],
-    cmap: str,
     low: float = 0.0,
 ) -> None:
     """Cells from white to dark, their texts in whatever can be read on them."""
-    ax.imshow(np.nan_to_num(shade, nan=low), cmap=cmap, vmin=low, vmax=1.0, aspect="auto")
+    ax.imshow(np.nan_to_num(shade, nan=low), cmap="Blues", vmin=low, vmax=1.0, aspect="auto")
     if texts is not None:
         small = 9 if len(columns) <= 8 else 7
         for i, row in enumerate(texts):

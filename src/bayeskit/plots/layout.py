@@ -43,14 +43,14 @@ class Layout:
         """Boxes of given width and height with a ``gap`` between them and a ``rise`` between layers.
 
         >>> boxes = dict.fromkeys("abc", (2.0, 1.0))
-        >>> Layout.layered([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
+        >>> Layout.by_layers([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
         {'a': (2.5, 0.5), 'b': (1.0, 2.5), 'c': (4.0, 2.5)}
         """
         drawn = cls.by_graphviz(edges, boxes, gap, rise) if shutil.which("dot") else None
-        return cls.layered(layers, edges, boxes, gap, rise) if drawn is None else drawn
+        return cls.by_layers(layers, edges, boxes, gap, rise) if drawn is None else drawn
 
     @classmethod
-    def layered(
+    def by_layers(
         cls,
         layers: Sequence[Sequence[str]],
         edges: Sequence[Edge],
@@ -67,7 +67,7 @@ class Layout:
         for chain in chains:
             for key in chain[1:-1]:
                 rows[key[1]].append(key)
-        above, below = _joined(chains), _joined([chain[::-1] for chain in chains])
+        above, below = _predecessors(chains), _predecessors([chain[::-1] for chain in chains])
         wide = {key: boxes[key][0] if key in boxes else 0.0 for row in rows for key in row}
         across = _across(rows, above, below, wide, gap)
         tall = [max((boxes[key][1] for key in row if key in boxes), default=0.0) for row in rows]
@@ -76,10 +76,10 @@ class Layout:
         ends = {n: (middle[n][1] - boxes[n][1] / 2, middle[n][1] + boxes[n][1] / 2) for n in level}
         routes = {}
         for edge, chain in zip(edges, chains, strict=True):
-            points = [(_port(edge[0], chain[1], above, below, across, wide, out=True), ends[edge[0]][1])]
+            points = [(_port(edge[0], chain[1], below, across, wide), ends[edge[0]][1])]
             for key in chain[1:-1]:
                 points += [(across[key], top[key[1]]), (across[key], top[key[1]] + tall[key[1]])]
-            points.append((_port(edge[1], chain[-2], above, below, across, wide, out=False), ends[edge[1]][0]))
+            points.append((_port(edge[1], chain[-2], above, across, wide), ends[edge[1]][0]))
             routes[edge] = _smooth(np.array(points))
         size = max((across[n] + w / 2 for n, w in wide.items()), default=0.0), max(0.0, float(top[-1] - rise))
         return cls(middle, routes, size)
@@ -122,7 +122,7 @@ class Layout:
         return cls(middle, routes, (wide, high))
 
 
-def _joined(chains: Sequence[Sequence[Key]]) -> dict[Key, list[Key]]:
+def _predecessors(chains: Sequence[Sequence[Key]]) -> dict[Key, list[Key]]:
     """For each key what stands before it."""
     found: dict[Key, list[Key]] = {}
     for chain in chains:
@@ -170,16 +170,10 @@ def _apart(wanted: Float, row: Sequence[Key], wide: Mapping[Key, float], gap: fl
 
 
 def _port(
-    node: str,
-    to: Key,
-    above: Mapping[Key, list[Key]],
-    below: Mapping[Key, list[Key]],
-    across: Mapping[Key, float],
-    wide: Mapping[Key, float],
-    out: bool,
+    node: str, to: Key, joined: Mapping[Key, list[Key]], across: Mapping[Key, float], wide: Mapping[Key, float]
 ) -> float:
     """Where on the edge of a box an arc begins or ends: side by side, in the order of where they lead."""
-    others = sorted(dict.fromkeys((below if out else above)[node]), key=lambda key: across[key])
+    others = sorted(dict.fromkeys(joined[node]), key=lambda key: across[key])
     step = min(0.22 * wide[node], PORT * wide[node] / len(others))
     return across[node] + (others.index(to) - (len(others) - 1) / 2) * step
 

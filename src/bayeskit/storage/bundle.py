@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Array, FilePath, Float
 from bayeskit.errors import ModelFileError
 from bayeskit.model.codec import build, describe, parse
-from bayeskit.storage import container, model_file
+from bayeskit.storage import container, identifiers, model_file
 
 T = TypeVar("T")
 FIELDS = {"model", "settings", "parts", "notes"}
@@ -37,8 +37,8 @@ class Bundle:
             headers[name], tensors = model_file.pack(model, kind, settings)
             arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
         header = {
-            "model": model_file.identifier_of(self.kind),
-            "settings": describe(model_file.named_settings(self.settings)),
+            "model": identifiers.identifier_of(self.kind),
+            "settings": describe(identifiers.named_settings(self.settings)),
             "parts": headers,
             "notes": self.notes,
         }
@@ -54,8 +54,8 @@ class Bundle:
             numbers = _of("numbers", arrays)
             if not all(np.isfinite(array).all() for array in numbers.values()):
                 raise ModelFileError("it holds numbers that are none")
-            kind = model_file.estimator_of(parse(str, header["model"], "model"))
-            return cls(kind, model_file.settings_of(build(header["settings"])), parts, header["notes"], numbers)
+            kind = identifiers.estimator_of(parse(str, header["model"], "model"))
+            return cls(kind, identifiers.settings_of(build(header["settings"])), parts, header["notes"], numbers)
 
 
 def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:

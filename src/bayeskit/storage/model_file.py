@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, FilePath, Json
+from bayeskit.arrays import Array, FilePath
 from bayeskit.data.encode import IngestReport
-from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Domain, Key, Levels
-from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
-from bayeskit.data.source import labels
-from bayeskit.errors import BayeskitError, InputError, ModelFileError
+from bayeskit.data.levels import Domain
+from bayeskit.data.schema import CODED, NUMERIC, UNDETERMINED, Alike, Column, Schema
+from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model.codec import json_text, keys_of, likelihoods, parse_fields, registry, write_fields
 from bayeskit.model.journal import Entry
 from bayeskit.model.learn import UNSEEN
@@ -25,20 +23,17 @@ from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
-from bayeskit.storage import container, format1
+from bayeskit.storage import container
+from bayeskit.storage.columns import check_label, key_of, read_columns, read_domain, with_titles, without_titles
+from bayeskit.storage.identifiers import estimator_of, identifier_of, named_settings, settings_of
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.wrapped import Backoff, FactorWeights, title
+from bayeskit.structures.wrapped import Backoff, FactorWeights
 
 TEXTS = ("names", "columns", "classes", "levels")
-TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
-BUNDLES = {"AutoBayes": "auto_bayes", "Calibrated": "calibrated", "RiskClassifier": "risk_classifier"}  # of others
-LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest"}  # than format 1
-ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES | LATER
-SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
     arrays: dict[str, Array] = {}
     domain = counted.domain
     names = schema.coded
-    runs = list(_without_titles(schema).runs)
+    runs = list(without_titles(schema).runs)
     texts = {
         "names": list(schema.names),
         "columns": [json_text(write_fields(run.like)) for run in runs],
@@ -112,34 +107,6 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
         model.digest,
     )
     return write_fields(header), arrays
-
-
-def identifier_of(kind: str) -> str:
-    """What files call an estimator."""
-    if kind not in ESTIMATORS:
-        raise InputError(f"a {kind} cannot be saved in a model file; only bayeskit's own estimators can")
-    return ESTIMATORS[kind]
-
-
-def estimator_of(identifier: str) -> str:
-    """The estimator that files call so."""
-    for name, known in ESTIMATORS.items():
-        if known == identifier:
-            return name
-    raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
-
-
-def named_settings(settings: Mapping[str, object]) -> Json:
-    """Settings of an estimator by their names in files."""
-    return {SETTINGS.get(name, name): value for name, value in settings.items()}
-
-
-def settings_of(saved: Any) -> Json:
-    """And back."""
-    if not isinstance(saved, dict) or not all(isinstance(name, str) for name in saved):
-        raise ModelFileError("its settings are none")
-    names = {other: name for name, other in SETTINGS.items()}
-    return {names.get(str(name), str(name)): value for name, value in saved.items()}
 
 
 Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings of its estimator
@@ -213,7 +180,7 @@ def _is_sound(component: Any) -> bool:
 
 def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     text = {name: container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS}
-    columns = _columns(text["columns"], arrays["columns.runs"].tolist(), text["names"])
+    columns = read_columns(text["columns"], arrays["columns.runs"].tolist(), text["names"])
     schema = Schema(columns, header.named, header.target, header.label, header.declared)
     if len(set(schema.names)) < len(columns):
         raise ModelFileError("two columns have the same name")
@@ -221,11 +188,11 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("the columns of a matrix have names of their own")
     if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
         raise ModelFileError("its header is not as it should be")
-    _check_label(header.label, [key_of(line) for line in text["classes"]])
-    domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
+    check_label(header.label, [key_of(line) for line in text["classes"]])
+    domain = read_domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
     given = _components_of(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
-    schema = _with_titles(schema, structure)
+    schema = with_titles(schema, structure)
     place = {family: i for i, (family, _) in enumerate(structure.components)}
     fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
@@ -278,36 +245,6 @@ def _as_counted_now(counts: Product, structure: Naive, header: Header) -> Produc
     each = zip(structure.components, features.parts.values(), strict=True)
     new = {family: without_products(part) if _flat(family) else part for (family, _), part in each}
     return replace(counts, parts={**counts.parts, "features": replace(features, parts=new)})
-
-
-def _without_titles(schema: Schema) -> Schema:
-    """The schema without what its families are called, which follows from the components."""
-    if isinstance(schema.columns, Alike):
-        return replace(schema, columns=replace(schema.columns, like=replace(schema.columns.like, family="")))
-    return replace(schema, columns=tuple(replace(column, family="") for column in schema.columns))
-
-
-def _with_titles(schema: Schema, structure: Naive) -> Schema:
-    """And with it."""
-    parts = [(title(family), set(family.kinds), names) for family, names in structure.components]
-    if isinstance(schema.columns, Alike) and all(names == schema.names for _, _, names in parts):
-        like = schema.columns.like
-        family = next((text for text, kinds, _ in parts if like.kind in kinds), "")
-        return replace(schema, columns=replace(schema.columns, like=replace(like, family=family)))
-    called = {(name, kind): text for text, kinds, names in parts for name in names for kind in kinds}
-    named = (replace(column, family=called.get((column.name, column.kind), "")) for column in schema.columns)
-    return replace(schema, columns=tuple(named))
-
-
-def _check_label(label: str, classes: list[Key]) -> None:
-    """Refuse a type of labels that the classes cannot have."""
-    kind = label if label in ("O", "U") else np.dtype(label).kind
-    families = {"O": (BOOL, NUMBER, TEXT), "U": (TEXT,), "b": (BOOL,), **dict.fromkeys("iuf", (NUMBER,))}
-    if not all(family in families.get(kind, ()) for family, _ in classes):
-        raise ModelFileError(f"its classes cannot be labels of type {label!r}")
-    told = labels([value for _, value in classes], label).tolist()
-    if len(set(told)) < len(told):
-        raise ModelFileError(f"two of its classes are one as labels of type {label!r}")
 
 
 def _components_of(header: Header, schema: Schema, owners: list[int]) -> Naive:
@@ -381,45 +318,3 @@ def _check_agreement(counted: Counted) -> None:
         raise ModelFileError("a column has more values than its class has rows")
     if counted.canonical().domain != counted.domain:
         raise ModelFileError("its levels or classes are not in order")
-
-
-def _domain(schema: Schema, classes: list[str], levels: list[str], sizes: list[int]) -> Domain:
-    if len(sizes) != len(schema.coded) or any(size < 0 for size in sizes) or sum(sizes) != len(levels):
-        raise ModelFileError("its levels do not fit its columns")
-    keys = [key_of(line) for line in levels]
-    begin = np.cumsum([0, *sizes]).tolist()
-    by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
-    domain = Domain(Levels(tuple(map(key_of, classes))), by_column)
-    for some in (domain.classes, *domain.levels.values()):
-        if len(some.index) < len(some):
-            raise ModelFileError("a level occurs twice")
-    return domain
-
-
-def key_of(line: str) -> Key:
-    """The level of a text that ``keys_of`` made."""
-    family, value = container.loads(line, digits=4300)
-    if type(family) is not int or family not in TYPES or type(value) not in TYPES[family]:
-        raise ModelFileError(f"{line} is not a level")
-    return (family, value)
-
-
-def _columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequence[Column]:
-    """The columns from what neighbours that differ only in name have in common."""
-    if len(lines) != len(sizes) or sum(sizes) != len(names) or any(size < 1 for size in sizes):
-        raise ModelFileError("its columns do not fit their names")
-    begin = np.cumsum([0, *sizes]).tolist()
-    likes = [_column(container.loads(line, digits=4300)) for line in lines]
-    runs = [Alike(like, tuple(names[begin[i] : begin[i + 1]])) for i, like in enumerate(likes)]
-    if any(like.name for like in likes) or any(a == b for a, b in pairwise(likes)):
-        raise ModelFileError("its columns are not told apart as they should be")
-    return runs[0] if len(runs) == 1 else tuple(column for run in runs for column in run)
-
-
-def _column(record: Any) -> Column:
-    column = parse_fields(Column, record)
-    if column.kind not in (*KINDS, UNDETERMINED):
-        raise ModelFileError(f"a column has the unknown kind {column.kind!r}")
-    if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):
-        raise ModelFileError("a column is described in a way that cannot be")
-    return column

@@ -5,7 +5,7 @@
 
 import math
 from bisect import bisect_left
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 
 INFINITY, NAN = math.inf, math.nan
@@ -134,7 +134,7 @@ class Scorer:
     def _input(self, j, column, value):
         name = column["name"]
         if value is None or value != value:
-            return NAN if column["numeric"] else float(column["hole"])
+            return NAN if column["numeric"] else float(column["missingCode"])
         if column["numeric"]:
             if isinstance(value, str):
                 raise ValueError(f"column {name!r} takes numbers, not {value!r}")
@@ -161,14 +161,14 @@ class Scorer:
             if e:
                 logs = [logsum((math.log1p(-e) + v, math.log(e) + o)) for v, o in zip(logs, own, strict=False)]
             score = [s + member["weight"] * (v - o) for s, v, o in zip(score, logs, own, strict=False)]
-        return self._calibrated(normalised(score))
+        return self._calibrate(normalise(score))
 
     def _member(self, member, inputs):
         value = Row(self, inputs)
         base = [number(v) for v in member["base"]]
         terms = [self.by_class(value(term["value"])) for term in member["terms"]]
         joint = [sum((t[k] for t in terms), b) for k, b in enumerate(base)]
-        return normalised(joint if max(joint) > -INFINITY else self._limit(member, base, value))
+        return normalise(joint if max(joint) > -INFINITY else self._limit(member, base, value))
 
     def by_class(self, value):
         return value if isinstance(value, list) else [value] * self.k
@@ -194,13 +194,13 @@ class Scorer:
             running = [k for k in running if order[k] == best]
         return [max(rest[k], -1e300) + base[k] if k in running else -INFINITY for k in range(self.k)]
 
-    def _calibrated(self, logs):
+    def _calibrate(self, logs):
         calibration = self.program["calibration"]
         if calibration is None:
             return logs
         kind, *given = calibration
         if kind == "temperature":
-            return normalised([given[0] * max(v, -SURE) for v in logs])
+            return normalise([given[0] * max(v, -SURE) for v in logs])
         made = []
         for c, (a, b) in enumerate(zip(*given, strict=False)):
             rest = logsum([v for k, v in enumerate(logs) if k != c])
@@ -210,7 +210,7 @@ class Scorer:
                 made.append(z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z)))
             else:
                 made.append(b[bisect_left(a, odds)])
-        return normalised(made)
+        return normalise(made)
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -238,9 +238,10 @@ class Scorer:
         lower, out = self._lower(spec, tuple(some), d), []
         for k in range(self.k):
             own = lower[0 if spec["shared"] else k]
-            away = solved(own, [z[j] - mean[k * d + j] for j in some])
+            whiten = partial(solve_some, own, some)
+            away = whiten([z[j] - mean[k * d + j] for j in range(d)])
             size = sum(units[j] - math.log(own[i][i]) for i, j in enumerate(some))
-            rest = self._celled(spec["cells"], k, codes, away, own, some, d) if spec["cells"] else -0.5 * square(away)
+            rest = self._log_cells(spec["cells"], k, codes, away, whiten) if spec["cells"] else -0.5 * square(away)
             out.append(size + rest)
         return out
 
@@ -252,19 +253,19 @@ class Scorer:
             self.factors[key] = [cholesky(half, k * d * (d + 1) // 2, some) for k in each]
         return self.factors[key]
 
-    def _celled(self, cells, k, codes, away, own, some, d):
+    def _log_cells(self, cells, k, codes, away, whiten):
         """log of the sum over the cells a row may be in of their mass times the density about their mean."""
 
         def at(names):
             return sum(self.line(name, c + FRONT)[k] for name, c in zip(names, codes, strict=False))
 
         together, q = number(cells["base"][k]) + at(cells["margins"]), len(codes)
-        known, mass, spare, offset = (self.tables[cells[name][k]][0] for name in ("codes", "mass", "spare", "offset"))
+        known, mass, spare = (self.tables[cells[name][k]][0] for name in ("codes", "mass", "spare"))
         used, logs = 0.0, []
         for i in range(len(mass)):
             if all(c in (-1, known[i * q + j]) for j, c in enumerate(codes)):
                 used += math.exp(spare[i] - together) if together > -INFINITY else 0.0
-                shift = solved(own, [offset[i * d + j] for j in some])
+                shift = whiten(self.row(cells["offset"][k], i))
                 logs.append(mass[i] - 0.5 * square([a - b for a, b in zip(away, shift, strict=False)]))
         left = 1 - used if together > -INFINITY else 0.0
         if left > NOTHING:
@@ -278,8 +279,11 @@ class Scorer:
         )
 
     def line(self, table, i):
+        return self.tables[table][0][i] if self.tables[table][1] == 1 else self.row(table, i)
+
+    def row(self, table, i):
         data, width = self.tables[table]
-        return data[i] if width == 1 else data[i * width : (i + 1) * width]
+        return data[i * width : (i + 1) * width]
 
 
 class Row:
@@ -290,10 +294,10 @@ class Row:
 
     def __call__(self, i):
         if i not in self.known:
-            self.known[i] = self._computed(*self.scorer.program["steps"][i])
+            self.known[i] = self._compute(*self.scorer.program["steps"][i])
         return self.known[i]
 
-    def _computed(self, op, *args):
+    def _compute(self, op, *args):
         scorer = self.scorer
         if op in ("number", "code"):
             return self.inputs[args[0]]
@@ -360,7 +364,7 @@ class Summing:
             scopes = [[*asked[j], *([j] if j in open_ else [])] for j in live]
             way = self._path(scopes, open_, True) or self._path(scopes, open_, False)
             if way is not None:
-                factors = [self._sliced(j, code, open_, j in cut) for j in live]
+                factors = [self._slice(j, code, open_, j in cut) for j in live]
                 for v in way:
                     mine = [f for f in factors if v in f[0]]
                     factors = [f for f in factors if v not in f[0]] + [self._without(mine, v)]
@@ -383,7 +387,7 @@ class Summing:
             found.append(v)
         return found
 
-    def _sliced(self, j, code, open_, cut):
+    def _slice(self, j, code, open_, cut):
         """The table of a column over what is open: a factor is its columns and logarithms, the last moving fastest."""
         parents, family = self.parents[j], [*self.parents[j], j]
         of = [v for i, v in enumerate(family) if v in open_ and not (cut and i < len(parents))]
@@ -420,7 +424,7 @@ def places(sizes):
     return found
 
 
-def normalised(joint):
+def normalise(joint):
     whole = logsum(joint)
     return [v - whole for v in joint]
 
@@ -439,7 +443,12 @@ def cholesky(half, start, some):
     return lower
 
 
-def solved(lower, x):
+def solve_some(lower, some, x):
+    """The solution of a lower triangle over some columns."""
+    return solve(lower, [x[j] for j in some])
+
+
+def solve(lower, x):
     out = []
     for i, v in enumerate(x):
         out.append((v - sum(lower[i][m] * out[m] for m in range(i))) / lower[i][i])

@@ -1,0 +1,164 @@
+"""Docstrings: parameters that many classes and methods share are described once, in glossaries."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
+PARAMETERS, ATTRIBUTES = "Parameters", "Attributes"
+
+ROWS = {  # parameters of methods
+    "X": """table
+        Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+        frame.""",
+    "y": """array of shape (n,) or str
+        The labels, or the name of their column in X.""",
+    "sample_weight": """array of shape (n,), optional
+        Weights of the rows: a weight of 2 is the same as two copies of a row.""",
+    "classes": """sequence, optional
+        Classes to declare beforehand.""",
+    "prior": """{"empirical", "uniform"} or mapping, optional
+        Another P(class) than that of the model, for this call.""",
+    "names": """sequence of str, optional
+        Names of the columns of a matrix, such as the words of a vectorizer.""",
+    "keep": """str or sequence, optional
+        Columns of X to keep beside the answers, or "all"; also such that are no features.""",
+    "costs": """Costs or mapping, optional
+        Adds the action of least expected cost, and that cost.""",
+    "evidence": """bool, default False
+        Adds log p(row).""",
+    "reasons": """int, default 0
+        Adds so many columns that speak most for the prediction.""",
+    "top": """int, optional
+        Show so many columns, those with the widest spread between classes, and the others as one.""",
+    "among": """table, optional
+        Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+        knows none.""",
+    "hold": """sequence of str
+        Columns that stay as they are (age, sex).""",
+    "columns": """{1, 2}, default 1
+        Change one column, or two together where that takes a smaller change.""",
+    "target": """class, optional
+        The class whose odds are shown; of two classes the second unless given.""",
+    "rival": """class, optional
+        The class it is compared with; needed with more than two classes.""",
+    "column": """str
+        Its name.""",
+    "method": """{"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+        The map that is fitted, as in ``Calibrated``.""",
+    "other": """classifier
+        Another one of the same kind and settings.""",
+    "path": """path
+        The file.""",
+    "height": """int, default 720
+        Pixels of the frame in the notebook.""",
+    "ax": """matplotlib axes, optional
+        Where to draw; a new figure unless given.""",
+}
+
+SETTINGS = {  # parameters of constructors, and attributes
+    "cuts": """{"frequency", "mdlp"}, default "frequency"
+        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
+        changes, by minimum description length, which leaves a column out where it finds no cut.""",
+    "penalty": """float or None, default 2.0
+        An arc is kept where it predicts its column better than the class alone by more than ``penalty`` times log n
+        nats in leave-one-out. None keeps all arcs.""",
+    "strength": """float, optional
+        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
+        finds best.""",
+    "backoff": """{"both", "class", "even"}, default "both"
+        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).""",
+    "kinds": """mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.""",
+    "prior": """{"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.""",
+    "smoothing": """float, default 1.0
+        Pseudo-rows in every level of P(x | c).""",
+    "unseen": """{"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.""",
+    "missing": """{"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.""",
+    "weights": """{"fitted"} or None, default None
+        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
+        others. None counts every column once.""",
+    "exact": """bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.""",
+    "n_jobs": """int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.""",
+    "classes_": """array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.""",
+    "schema_": """Schema
+        Each column with its kind, its family and why.""",
+    "model_": """Model
+        What was learned; ``model_.digest`` is equal for equal models.""",
+    "exact_": """Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.""",
+    "edges_": """tuple of pairs
+        The arcs between columns as (parent, child), besides those from the class.""",
+    "arcs_": """Arcs
+        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.""",
+    "weights_": """dict
+        The weight of each column or set of columns, where weights are fitted.""",
+}
+
+
+def document(methods: Mapping[str, str] = ROWS, settings: Mapping[str, str] = SETTINGS) -> Callable[[T], T]:
+    """Complete the docstrings of a class and of its methods from glossaries.
+
+    A parameter that the docstring does not describe is described as the glossary does, in the order of the signature;
+    so are attributes of which the docstring has the names alone, with commas.
+    """
+
+    def complete(cls: T) -> T:
+        for name, member in vars(cls).items():
+            function = inspect.unwrap(member)
+            if inspect.isfunction(function) and not name.startswith("_") and function.__doc__:
+                function.__doc__ = _complete(function.__doc__, _parameters(function), methods)
+                member.__doc__ = function.__doc__  # of what wraps it, such as scikit-learn's set_output
+        if cls.__doc__:
+            made = vars(cls).get("__init__")
+            cls.__doc__ = _complete(cls.__doc__, _parameters(made) if made else (), settings)
+        return cls
+
+    return complete
+
+
+def _parameters(function: Callable[..., object]) -> tuple[str, ...]:
+    """The names in a signature, after the first, which is the object."""
+    code = function.__code__
+    return code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+
+
+def _complete(text: str, names: Iterable[str], glossary: Mapping[str, str]) -> str:
+    """A docstring with what it lacks of these parameters, and of attributes that it only names."""
+    head, *parts = SECTION.split(inspect.cleandoc(text))
+    sections = {PARAMETERS: ""} | dict(zip(parts[::2], parts[1::2], strict=True))
+    own = _entries(sections[PARAMETERS])
+    shared = {name: name for name in names if name in own or name in glossary}
+    for title, entries in ((PARAMETERS, shared | own), (ATTRIBUTES, _entries(sections.get(ATTRIBUTES, "")))):
+        sections[title] = "\n".join(_describe(entry, glossary) for entry in entries.values())
+    shown = [f"{title}\n{'-' * len(title)}\n{body.strip()}" for title, body in sections.items() if body]
+    return "\n\n".join([head.rstrip(), *shown]) + "\n"
+
+
+def _entries(section: str) -> dict[str, str]:
+    """What a section says, by the name it begins with."""
+    found = re.split(r"\n(?=\S)", section.strip())
+    return {re.split(r"[\s:,]", entry.lstrip("*"), maxsplit=1)[0]: entry for entry in found if entry}
+
+
+def _describe(entry: str, glossary: Mapping[str, str]) -> str:
+    """The entry, or what the glossary says of the names where it has nothing else."""
+    names = entry.split(", ")
+    if not all(name in glossary for name in names):
+        return entry
+    return "\n".join(f"{name} : " + glossary[name].replace("\n        ", "\n    ") for name in names)
