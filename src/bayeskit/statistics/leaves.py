@@ -39,6 +39,11 @@ class TreeColumn:
     holes: bool = False  # whether missing numbers are a level
     others: bool = False
 
+    def __post_init__(self) -> None:
+        apart = np.array(self.cuts, dtype=np.float64)
+        if not (np.isfinite(apart).all() and (np.diff(apart) > 0).all() and len(set(self.levels)) == len(self.levels)):
+            raise InputError(f"column {self.name!r} of trees has cuts that do not rise, or a level twice")
+
     @property
     def size(self) -> int:
         return len(self.cuts) + 1 + self.holes if self.numeric else len(self.levels) + self.others
@@ -141,10 +146,13 @@ class Leaves:
 
     @classmethod
     def empty(cls, trees: Trees, columns: Sequence[Column], n_groups: int) -> Leaves:
-        none = np.empty(0, dtype=np.int64)
+        none, schema = np.empty(0, dtype=np.int64), Schema(tuple(columns))
+        for column in trees.columns:
+            if column.name not in (schema.numeric_index if column.numeric else schema.coded_index):
+                raise InputError(f"trees split column {column.name!r} as what it is not")
         sizes = {name: (none, size) for name, size in zip(trees.names, trees.leaf_counts, strict=True)}
         leaves = Tables.empty([(name,) for name in trees.names], n_groups)
-        levels = Tables.empty([(name,) for name in Schema(tuple(columns)).coded], n_groups)
+        levels = Tables.empty([(name,) for name in schema.coded], n_groups)
         names = names_of(columns)
         return cls(trees, names, leaves.place(np.arange(n_groups), n_groups, sizes), levels)
 
