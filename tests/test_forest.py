@@ -8,9 +8,10 @@ import pytest
 
 import bayeskit as bk
 from bayeskit import _core
+from bayeskit.data.schema import Schema
 from bayeskit.densities.density import reveal_terms
 from bayeskit.errors import InputError, MergeError
-from bayeskit.statistics.leaves import Leaves, TreeColumn
+from bayeskit.statistics.leaves import TreeColumn
 from bayeskit.structures.forest import ForestDensity
 
 GONE = 255
@@ -200,8 +201,9 @@ def test_columns_of_trees_that_no_growth_gives_are_refused(column):
 
 def test_trees_of_other_columns_than_the_table_has_are_refused():
     table = {"x": np.arange(20.0), "town": ["a", "b"] * 10}
-    model = bk.ProbabilityForest(3).fit(table, [0, 0, 1, 1] * 5).model_
-    trees = model.structure.components[0][0].grown
-    for columns in (model.schema.columns[:1], model.schema.columns[1:]):
+    model = bk.ProbabilityForest(trees=3).fit(table, [0, 0, 1, 1] * 5).model_
+    forest = model.structure.components[0][0]
+    forest.check_columns(model.schema)
+    for j in range(2):
         with pytest.raises(InputError, match=r"trees split column '(x|town)' as what it is not"):
-            Leaves.empty(trees, columns, 2)
+            forest.check_columns(Schema(model.schema.columns[j : j + 1]))

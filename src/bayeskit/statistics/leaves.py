@@ -146,13 +146,10 @@ class Leaves:
 
     @classmethod
     def empty(cls, trees: Trees, columns: Sequence[Column], n_groups: int) -> Leaves:
-        none, schema = np.empty(0, dtype=np.int64), Schema(tuple(columns))
-        for column in trees.columns:
-            if column.name not in (schema.numeric_index if column.numeric else schema.coded_index):
-                raise InputError(f"trees split column {column.name!r} as what it is not")
+        none = np.empty(0, dtype=np.int64)
         sizes = {name: (none, size) for name, size in zip(trees.names, trees.leaf_counts, strict=True)}
         leaves = Tables.empty([(name,) for name in trees.names], n_groups)
-        levels = Tables.empty([(name,) for name in schema.coded], n_groups)
+        levels = Tables.empty([(name,) for name in Schema(tuple(columns)).coded], n_groups)
         names = names_of(columns)
         return cls(trees, names, leaves.place(np.arange(n_groups), n_groups, sizes), levels)
 
