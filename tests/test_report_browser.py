@@ -12,7 +12,7 @@ import bayeskit as bk
 from browser import AUDIT, Panel, chromium
 
 COSTS = {"ill": {"treat": 1.0, "wait": 50.0}, "well": {"treat": 5.0, "wait": 0.0}}
-NAMES = {"similar rows": "neighbours", "kept from being certain": "(back-off)"}
+NAMES = {"similar rows": "(neighbours)", "kept from being certain": "(back-off)"}
 NASTY = "</script><img src=x onerror=alert(1)>"
 
 
@@ -325,7 +325,7 @@ def test_the_terms_of_a_pool_are_those_of_python(browser, pool, rows):
         told = evaluation.model.explain(rows[0].iloc[[page["row"] - 1]])
         terms = dict(zip(told.parts, told.terms[0].tolist(), strict=True))
         np.testing.assert_allclose(page["first"], told.prior, atol=1e-9)
-        for part, row in zip(page["parts"], page["columnTerms"], strict=True):
+        for part, row in zip(page["parts"], page["told"], strict=True):
             wanted = terms.get(NAMES.get(part, part), [0.0, 0.0])
             np.testing.assert_allclose(row, wanted, atol=1e-8)  # curves are packed
     panel.page.close()
