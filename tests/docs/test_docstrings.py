@@ -11,7 +11,7 @@ from bayeskit.explain.explanation import Explanation
 
 # What the parts of the library ask of each other; not for users.
 INNER = {
-    "flips", "fold_spec", "honest_log_proba", "table_reader", "with_model", "saved_settings", "spec", "restored",
+    "flips", "fold_spec", "honest_log_proba", "table_reader", "with_model", "settings_to_save", "spec", "restore",
     "from_bundle", "bundle", "check_acts",
     "around", "log_base", "log_shares", "draws", "splits",
 }  # fmt: skip

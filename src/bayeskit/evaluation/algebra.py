@@ -60,7 +60,7 @@ class Algebra:
         probable, so that is not said."""
         table = self._table(split.fold)
         whole = learn(self.spec, table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
+        models = {f: replace(whole, counted=whole.counted.train_on(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -110,10 +110,10 @@ class Algebra:
         blocks = _each_block(table, whole, lambda block, start: (block, start))
         for drawn in draws:
             often = replace(rows, weights=rows.weights * drawn)
-            statistic = whole.counted.emptied().statistic
+            statistic = whole.counted.without_counts().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trim())
             yield (
                 drawn,
                 (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
@@ -157,7 +157,7 @@ def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: F
 
 def asked_of(model: Model, block: Block) -> Block:
     """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
-    asked = block.recoded(model.counted.domain.levels)
+    asked = block.recode(model.counted.domain.levels)
     if model.unseen == "error" and (asked.codes == -2).any():
         raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
     return asked

@@ -78,7 +78,7 @@ class AdditiveTables:
         _core.sum_by_code(self.codes, self.offset, values, out)
         return out
 
-    def fitted(self, mass: Float, start: Float | None = None, close: float = CLOSE) -> Float:
+    def fit(self, mass: Float, start: Float | None = None, close: float = CLOSE) -> Float:
         """The tables of the least penalised loss, (cells, K); ``start`` is where the search begins.
 
         It ends where a step gains less than ``close`` of the loss.

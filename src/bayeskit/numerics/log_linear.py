@@ -80,7 +80,7 @@ class Evidence:
         )
         return float(np.exp(best.x))
 
-    def fitted(
+    def fit(
         self, toward: Float, strength: float, bias_strength: float, near: tuple[Float, Float] | None = None
     ) -> tuple[Float, Float]:
         """Weights >= 0, (J,), and biases, (K,), of the least loss + strength/2 |weight - toward|^2 + the like of bias.
