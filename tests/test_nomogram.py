@@ -42,6 +42,12 @@ def test_points_read_from_the_table_give_exact_fractions():
         assert float(chart.probability(total)) == pytest.approx(float(joint["+"] / sum(joint.values())), abs=1e-9)
 
 
+def test_of_two_classes_the_second_is_shown_unless_another_is_named():
+    model = bk.NaiveBayes().fit(TABLE, LABELS)
+    shown = [model.nomogram(*named) for named in ((), ("+",), (None, "+"))]
+    assert [(chart.target, chart.rival) for chart in shown] == [("-", "+"), ("+", "-"), ("-", "+")]
+
+
 def test_with_three_classes_a_rival_is_named_and_the_two_compared():
     X, y = mixed(classes=3)
     model = bk.NaiveBayes().fit(X, y)

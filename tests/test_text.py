@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -438,3 +439,13 @@ def test_what_is_no_text_has_no_probabilities_of_words() -> None:
     X, y = words("counts")
     with pytest.raises(ValueError, match="Complement"):
         bk.NaiveBayes(families="Complement").fit(X, y).word_probabilities()
+
+
+def test_a_column_of_sentences_is_told():
+    sentences = [f"call {i} now" for i in range(30)]
+    with pytest.warns(UserWarning, match="has 30 different values in 30 rows.*leave it out.*CountVectorizer"):
+        bk.NaiveBayes().fit({"said": sentences, "n": list(range(30))}, ["a", "b"] * 15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bk.NaiveBayes().fit({"said": sentences[:10] * 3}, ["a", "b"] * 15)
+        bk.NaiveBayes(kinds={"said": bk.Nominal(sentences)}).fit({"said": sentences}, ["a", "b"] * 15)

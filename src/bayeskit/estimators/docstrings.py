@@ -43,7 +43,7 @@ ROWS = {  # parameters of methods
     "columns": """{1, 2}, default 1
         Change one column, or two together where that takes a smaller change.""",
     "target": """class, optional
-        The class whose odds are shown.""",
+        The class whose odds are shown; of two classes the second unless given.""",
     "rival": """class, optional
         The class it is compared with; needed with more than two classes.""",
     "column": """str

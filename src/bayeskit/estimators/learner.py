@@ -56,6 +56,8 @@ class Learner(BaseEstimator):
         """Learn from a table; ``y`` holds the labels or names a column of X."""
         spec = self.spec()
         self._adopt(_with_weights(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
+        if sample_weight is None:
+            warn_of_names(self.model_)
         return self
 
     def partial_fit(
@@ -207,6 +209,25 @@ def non_default_settings(estimator: BaseEstimator, *besides: str) -> Json:
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}
     return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
+
+
+def warn_of_names(model: Model) -> None:
+    """Tell of columns with another text in nearly every row: names, sentences, which new rows do not repeat."""
+    rows, levels = float(model.weights.sum()), model.counted.domain.levels
+    for column in model.schema.columns:
+        different = len(levels[column.name]) if column.kind == "nominal" and not column.declared else 0
+        if are_names(different, rows):
+            warnings.warn(
+                f"column {column.name!r} has {different:,} different values in {rows:,.0f} rows, so it says next to "
+                f"nothing of new ones: leave it out (--ignore), or learn its words, "
+                f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))",
+                stacklevel=3,
+            )
+
+
+def are_names(different: int, rows: float) -> bool:
+    """Whether so many different values are like names: nearly every row has one of its own."""
+    return rows > 20 and different > 0.9 * rows
 
 
 def warn_of_held(exact: Exactness, able: bool) -> None:

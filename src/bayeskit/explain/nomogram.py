@@ -199,10 +199,12 @@ def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
             raise InputError(f"label {label!r} is not a class ({names})")
     if len(labels) < 2:
         raise InputError("a model of one class has no odds to draw; learn rows of another class first")
+    if target is None and len(labels) == 2:
+        target = labels[0] if rival == labels[1] else labels[1]
     if target is None or (rival is None and len(labels) > 2):
         raise InputError(
-            f"name the class and, with more than two classes ({names}), the rival it is held against: the odds of one "
-            f"class against all others together do not add up column by column"
+            f"name the class and the rival it is held against, of {names}: the odds of one class against all others "
+            f"together do not add up column by column"
         )
     other = 1 - labels.index(target) if rival is None else labels.index(rival)
     if other == labels.index(target):

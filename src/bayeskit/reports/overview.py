@@ -12,6 +12,7 @@ from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import are_names
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.model import Model
@@ -90,7 +91,7 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     empty = [p for p in profiles.values() if p.distinct == 0]
     constant = [p for p in profiles.values() if p.distinct == 1]
     holes = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
-    names = [p for p in profiles.values() if not p.numeric and p.rows > 20 and p.distinct > 0.9 * (p.rows - p.missing)]
+    names = [p for p in profiles.values() if not p.numeric and are_names(p.distinct, p.rows - p.missing)]
     for some, what in (
         (empty, "no value at all: nothing to learn from"),
         (constant, "a single value, which tells the classes nothing apart"),
