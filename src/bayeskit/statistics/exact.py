@@ -25,8 +25,8 @@ DOUBT = 2.0**-10  # a difference of doubles below this share of them is computed
 class ExactSum:
     """An array of exact sums.
 
-    >>> tenth = ExactSum.zeros((1,)).widened(-2, 3)
-    >>> tenth.shape, tenth.rounded()
+    >>> tenth = ExactSum.zeros((1,)).widen(-2, 3)
+    >>> tenth.shape, tenth.to_float()
     ((1,), array([0.]))
     """
 

@@ -19,7 +19,7 @@ class Scattered:
     """Group g has the cells starts[g] to starts[g + 1]; what has no cell is zero.
 
     >>> sums = Scattered.of(ExactSum(np.array([[[0], [3]], [[2], [0]]]), 0))
-    >>> sums.columns.tolist(), sums.cells.rounded().tolist(), sums.across.rounded().tolist()
+    >>> sums.columns.tolist(), sums.cells.to_float().tolist(), sums.across.to_float().tolist()
     ([1, 0], [3.0, 2.0], [3.0, 2.0])
     """
 
