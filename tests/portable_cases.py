@@ -114,6 +114,12 @@ NUMBERS = {
     "Complement": (f.Complement(), ["visits", "tries", "rooms"]),
     "Bernoulli": (f.Bernoulli(), ["visits", "tries", "rooms"]),
 }
+COLUMN = {"quantitative": "share", "count": "tries"}  # values that any support of the kind has
+NUMBERS |= {
+    name: (family(), [COLUMN[family.kinds[0]]])
+    for name, family in f.families().items()
+    if name not in NUMBERS and family.kinds[0] in COLUMN
+}
 LEVEL_COLUMNS = ["colour", "select", "flag"]
 
 

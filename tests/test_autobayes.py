@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import bayeskit as bk
 from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
 from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.estimators.candidates import candidates
 
 
 def mixed(n=240, seed=0):
@@ -145,6 +146,17 @@ def test_summary_names_every_candidate_and_why_it_was_left_out():
     text = str(small().fit(X, y).summary())
     assert "KDB(k=2) on equal frequencies" in text
     assert "next to nothing is missing" in text
+
+
+def test_every_candidate_is_tried_somewhere_and_none_fails():
+    """A candidate that raises an error is left out with a line of the summary, so that it must be looked for."""
+    known = candidates(None, "missing", ["x"])
+    assert len({c.name for c in known}) == len(known), "two candidates have the same name"
+    lines = [line for n in (160, 720) for line in bk.AutoBayes().fit(*mixed(n)).summary().lines]
+    assert [line for line in lines if line.why.startswith("failed")] == []
+    tried = {line.name.removesuffix(", weighted") for line in lines if np.isfinite(line.loss)}
+    wanted = {name for c in known for name in ([f"{k} {c.name}" for k in c.sizes] or [c.name])}
+    assert wanted - tried == set(), "mixed(160) and mixed(720) have no use for them: give this test a table that has"
 
 
 def test_evaluation_chooses_anew_in_every_fold():

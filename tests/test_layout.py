@@ -29,7 +29,7 @@ def graphs(draw):
 @given(graphs())
 def test_boxes_do_not_touch_and_arcs_go_down_from_box_to_box(drawn):
     graph, boxes = drawn
-    found = Layout.layered(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
+    found = Layout.by_layers(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
     for a in boxes:
         for b in boxes:
             apart = np.abs(np.subtract(found.middle[a], found.middle[b])) - (np.array(boxes[a]) + boxes[b]) / 2
@@ -49,7 +49,7 @@ def test_boxes_do_not_touch_and_arcs_go_down_from_box_to_box(drawn):
 def test_a_long_arc_passes_beside_the_boxes_between():
     graph = Graph.of([("a", "b"), ("b", "c"), ("a", "c")])
     boxes = dict.fromkeys("abc", (2.0, 1.0))
-    found = Layout.layered(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
+    found = Layout.by_layers(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
     x, y = found.middle["b"]
     route = found.routes["a", "c"]
     beside = route[(route[:, 1] > y - 0.5) & (route[:, 1] < y + 0.5)]
@@ -97,7 +97,7 @@ def test_without_a_good_answer_the_own_layout_is_taken(graphviz, answer, status)
     graphviz(answer, status)
     boxes = dict.fromkeys("ab", (2.0, 1.0))
     found = Layout.of([["a"], ["b"]], [("a", "b")], boxes, 0.3, 0.5)
-    assert found.middle == Layout.layered([["a"], ["b"]], [("a", "b")], boxes, 0.3, 0.5).middle
+    assert found.middle == Layout.by_layers([["a"], ["b"]], [("a", "b")], boxes, 0.3, 0.5).middle
 
 
 def test_a_table_of_a_node_is_shown_as_given():

@@ -9,10 +9,10 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import bayeskit as bk
-from bayeskit.reports.effects import Asking, changed_rows
+from bayeskit.reports.effects import EffectProbe, change_rows
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.profile import Table
-from bayeskit.reports.reduced import reduced
+from bayeskit.reports.reduced import reduce_columns
 
 
 def people(n=300):
@@ -47,7 +47,7 @@ def odds(model, rows):
 def test_an_effect_is_what_the_model_says_with_the_value_less_without(model):
     X, y = people()
     fitted, table = asked(model, X, y)
-    effect = Asking(fitted, table, (0,)).effect(table.profiles["sex"])
+    effect = EffectProbe(fitted, table, (0,)).effect(table.profiles["sex"])
     plain = fitted.estimator_ if isinstance(fitted, bk.RiskClassifier) else fitted
     rows = X.iloc[table.some(20)]
     for value, bits in zip(effect.values, effect.bits[:, 0], strict=True):
@@ -59,7 +59,7 @@ def test_an_effect_is_what_the_model_says_with_the_value_less_without(model):
 def test_in_a_naive_model_an_effect_is_the_term_of_the_column():
     X, y = people()
     fitted, table = asked(bk.NaiveBayes(), X, y)
-    effect = Asking(fitted, table, (0,)).effect(table.profiles["age"])
+    effect = EffectProbe(fitted, table, (0,)).effect(table.profiles["age"])
     assert not effect.varies
     for value, bits in list(zip(effect.values, effect.bits[:, 0], strict=True))[::8]:
         log = [
@@ -72,11 +72,11 @@ def test_in_a_naive_model_an_effect_is_the_term_of_the_column():
 def test_columns_that_work_together_are_found():
     X, y = people()
     fitted, table = asked(bk.KDB(penalty=None), X, y)
-    asking, profiles = Asking(fitted, table, (0,)), table.profiles
+    asking, profiles = EffectProbe(fitted, table, (0,)), table.profiles
     together = asking.pair(profiles["x"], profiles["sex"])
     apart = asking.pair(profiles["age"], profiles["visits"])
     assert together.size > 1 > apart.size
-    naive = Asking(asked(bk.NaiveBayes(), X, y)[0], table, (0,)).pair(profiles["x"], profiles["sex"])
+    naive = EffectProbe(asked(bk.NaiveBayes(), X, y)[0], table, (0,)).pair(profiles["x"], profiles["sex"])
     assert naive.size == pytest.approx(0, abs=1e-9)
 
 
@@ -84,7 +84,7 @@ def test_bars_of_few_rows_are_not_drawn():
     X, y = people()
     X.loc[5, "age"] = 95.0
     _, table = asked(bk.NaiveBayes(), X, y)
-    effect = Asking(bk.NaiveBayes().fit(X, y), table, (0,)).effect(table.profiles["age"])
+    effect = EffectProbe(bk.NaiveBayes().fit(X, y), table, (0,)).effect(table.profiles["age"])
     counts = np.round(effect.share * X.age.notna().sum())
     assert ((counts == 0) | (counts >= 5)).all()
 
@@ -103,7 +103,7 @@ def test_bars_of_few_rows_are_not_drawn():
 def test_columns_of_any_table_can_be_changed(given):
     X, y = people(80)
     found = bk.evaluate(bk.NaiveBayes(), given(X), y, bk.Holdout(0.5))
-    changed = changed_rows(Table.of(found), np.array([30, 40]), {"sex": ["f", None], "age": [1.5, None]})
+    changed = change_rows(Table.of(found), np.array([30, 40]), {"sex": ["f", None], "age": [1.5, None]})
     wanted = X.iloc[[30, 40]].assign(sex=["f", None], age=[1.5, np.nan])
     assert found.model.predict_proba(changed) == pytest.approx(found.model.predict_proba(wanted))
 
@@ -121,7 +121,7 @@ def test_columns_of_any_table_can_be_changed(given):
 def test_a_panel_of_some_columns_says_what_the_model_says(model, X, y):
     fitted, table = asked(model, X, y)
     worth = {name: 1.0 / (1 + j) for j, name in enumerate(table.names[:3])}
-    program = reduced(fitted, table, worth, "why").program
+    program = reduce_columns(fitted, table, worth, "why").program
     rng = np.random.default_rng(0)
     places = [[int(rng.integers(0, len(q.levels))) for q in program.questions] for _ in range(20)]
     values = [[q.levels[i] for q, i in zip(program.questions, row, strict=True)] for row in places]

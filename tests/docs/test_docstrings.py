@@ -1,6 +1,7 @@
 """Every parameter of every public name is documented, in the sections that numpydoc reads."""
 
 import inspect
+import pydoc
 import re
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 import bayeskit as bk
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.families import families
+
+from .pages import DOCS
 
 # What the parts of the library ask of each other; not for users.
 INNER = {
@@ -100,3 +104,26 @@ def test_the_walk_sees_what_is_missing():
 
     assert undocumented(f, f.__doc__) == ["b"]
     assert undocumented(f, "No section; a, b.") == ["a", "b"]
+
+
+def listed():
+    """What the lists of the reference name, which autosummary writes pages of."""
+    module, pages = "", [(DOCS / "api" / name).read_text(encoding="utf-8") for name in ("index.md", "families.md")]
+    for line in "\n".join(pages).splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r" {3}\w[\w.]*", line):
+            yield pydoc.locate(f"{module}.{line.strip()}")
+
+
+def test_the_reference_lists_every_public_name():
+    there = list(listed())
+    assert None not in there, "docs/api names what does not exist"
+    lacking = [name for name, thing in NAMES.items() if thing not in there]
+    assert not lacking, "add them to the lists of docs/api/index.md; families to that of docs/api/families.md"
+
+
+def test_every_family_has_a_section_of_its_page():
+    headings = re.findall(r"^## (.*)$", (DOCS / "api" / "families.md").read_text(encoding="utf-8"), re.MULTILINE)
+    shown = {name for heading in headings for name in heading.split(", ")}
+    assert shown == set(families()), "give it a section of docs/api/families.md: formula, support, statistic, use"

@@ -85,7 +85,7 @@ def _given() -> Any:
 
 DECLARED = {"size": bk.Ordinal([*SIZES, "huge"]), "colour": bk.Nominal([*COLOURS, "black"])}
 COSTS = bk.Costs({"ham": {"keep": 0, "bin": 9}, "spam": {"keep": 2, "bin": 0}, "eggs": {"keep": 1, "bin": 1}})
-CASES: dict[str, Callable[[], Any]] = {
+FAMILIES: dict[str, Callable[[], Any]] = {  # by module, with settings other than the defaults
     "gaussian": _naive(f.Gaussian, *NUMBERS),
     "gaussian_predictive": _naive(f.Gaussian(predictive=True), *NUMBERS),
     "lognormal": _naive(f.LogNormal, "wait", "share"),
@@ -106,6 +106,16 @@ CASES: dict[str, Callable[[], Any]] = {
     "complement": _naive(f.Complement(smoothing=0.5, norm=True), "hits", "tries"),
     "categorical": _naive(None, *LEVELS, smoothing=0.5),
     "ordinal": _naive({"size": f.Ordinal(smoothing=0.5), "colour": f.Categorical(2.0)}, "size", "colour"),
+}
+COLUMN = {"quantitative": "share", "count": "tries", "nominal": "colour", "ordinal": "size", "binary": "flag"}
+LATER = {  # families that have no model above, with their defaults, of a column that any support has
+    f"family_{module}": _naive(family, COLUMN[family.kinds[0]])
+    for family in f.families().values()
+    if (module := family.__module__.rpartition(".")[2]) not in FAMILIES
+}
+CASES: dict[str, Callable[[], Any]] = {
+    **FAMILIES,
+    **LATER,
     "laplace": _naive(f.Categorical(s.Laplace(2)), *LEVELS),
     "no_smoothing": _naive(f.Categorical(s.NoSmoothing()), "size", "flag"),
     "replace_zeros": _naive(f.Categorical(s.ReplaceZeros("class")), *LEVELS),

@@ -1,6 +1,7 @@
-"""Cut the golden files of the present format again: ``python tests/golden/make.py``.
+"""Cut golden files of the present format: ``python tests/golden/make.py`` those that are not there yet.
 
-They must load for ever after; so this is run only before a format is released, or into the directory of a new one.
+``python tests/golden/make.py again`` cuts all of them. They must load for ever after; so that is done only before a
+format is released, or into the directory of a new one.
 """
 
 from __future__ import annotations
@@ -42,20 +43,26 @@ def _proba(model: Any, rows: Any) -> list[list[float]]:
     return found
 
 
-def main() -> None:
+def main(again: bool) -> None:
     warnings.simplefilter("ignore")
     folder = HERE / f"format{container.FORMAT}"
     folder.mkdir(exist_ok=True)
+    known = folder / "expected.json"
+    expected = {} if again or not known.exists() else json.loads(known.read_text())
     for old in folder.glob("*.bayes"):
-        old.unlink()
-    expected = {}
+        if old.stem not in expected:
+            old.unlink()
     for name, make in CASES.items():
-        model = make()
-        model.save(folder / f"{name}.bayes")
-        expected[name] = asked(model)
+        if name not in expected:
+            model = make()
+            model.save(folder / f"{name}.bayes")
+            expected[name] = asked(model)
+            print(f"{folder.name}/{name}.bayes")
     lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in sorted(expected.items())]
-    (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    known.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] not in ([], ["again"]):
+        sys.exit(__doc__)
+    main(bool(sys.argv[1:]))

@@ -103,7 +103,7 @@ def test_expected_counts_are_posteriors_of_families(exact: Enumeration, data: st
     net, evidence = exact.network(), some_evidence(data, exact)
     value = net.network_
     codes = np.array([[-1 if n not in evidence else value.code(n, evidence[n])] for n in net.nodes], dtype=np.int32)
-    counts, _ = Inference(value).expected(np.repeat(codes, 3, axis=1), np.array([1.0, 0.5, 0.0]))
+    counts, _ = Inference(value).expect_counts(np.repeat(codes, 3, axis=1), np.array([1.0, 0.5, 0.0]))
     begin = 0
     for node in net.nodes:
         table = value.tables[node].probabilities
@@ -198,7 +198,7 @@ def test_every_clone_gives_the_same_bits() -> None:
             inference = Inference(net.network_)
             whole = inference.joint(codes, ["x7"])
             alone = [inference.joint(np.ascontiguousarray(codes[:, i : i + 1]), ["x7"]) for i in range(3)]
-            counts, _ = inference.expected(codes, None)
+            counts, _ = inference.expect_counts(codes, None)
             results.append((whole[0].tobytes(), whole[1].tobytes(), counts.tobytes()))
             for i, (p, _) in enumerate(alone):
                 assert p[0] == pytest.approx(whole[0][i], rel=1e-13)

@@ -35,6 +35,12 @@ COLUMNS: dict[str, Callable[[np.random.Generator, Any], Any]] = {  # values each
     "Complement": lambda rng, k: rng.poisson(3 - k),
     "Bernoulli": lambda rng, k: rng.binomial(1, 0.2 + 0.3 * k),
 }
+LIKE = {"quantitative": "Beta", "count": "Bernoulli", "ordinal": "Ordinal"}  # values that any support of the kind has
+COLUMNS |= {
+    name: COLUMNS[LIKE.get(family.kinds[0], "Categorical")]
+    for name, family in families.families().items()
+    if name not in COLUMNS
+}
 
 
 def table() -> pa.Table:

@@ -11,7 +11,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.score import TOPICS, PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
-from bayeskit.evaluation.scores import SCORES
+from bayeskit.evaluation.scores import SCORES, TABLE_SCORES
 from bayeskit.model.labelled_table import Rows
 
 from .references import scores as references
@@ -82,6 +82,30 @@ def test_values_and_intervals_keep_the_limits(name):
         assert (found.by_fold(name) <= high).all()
 
 
+TABLES = {  # true class by action; the classes come first among the actions
+    "no row at all": np.zeros((3, 3)),
+    "a class without rows": np.array([[5.0, 1.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]]),
+    "a class never named": np.array([[5.0, 0.0, 1.0], [2.0, 0.0, 3.0], [0.0, 0.0, 4.0]]),
+    "rows of one class": np.array([[5.0, 1.0], [0.0, 0.0]]),
+    "an action that is no class": np.array([[5.0, 1.0, 2.0], [2.0, 4.0, 1.0]]),
+    "nothing but such an action": np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("name", TABLE_SCORES)
+@pytest.mark.parametrize("what", TABLES)
+def test_a_function_of_the_confusion_takes_any_table(name, what):
+    """One or many at a time: within the limits, or NaN where nothing can be said (``ratio`` of numerics/rates.py)."""
+    low, high = SCORES[name].limits
+    with np.errstate(all="raise"):
+        one = np.asarray(TABLE_SCORES[name].of_tables(TABLES[what]))
+        many = TABLE_SCORES[name].of_tables(np.stack([TABLES[what], TABLES[what] + 1]))
+    assert one.shape == ()
+    assert many.shape == (2,)
+    assert np.isnan(one) or low <= one <= high
+    np.testing.assert_array_equal(many[0], one)
+
+
 @pytest.mark.parametrize("name", SCORES)
 def test_direction(name):
     """Knowing the class is no worse than guessing it: the same rows with the truth and with shuffled probabilities."""
@@ -89,7 +113,7 @@ def test_direction(name):
     sure = np.where(np.eye(4)[rows.true] > 0, 1 - 3e-9, 1e-9)
     mixed = np.random.default_rng(0).permutation(rows.p)
     best, worst = (measures(replace(rows, p=p, done=p.argmax(axis=1))).value(name) for p in (sure, mixed))
-    assert best > worst if SCORES[name].larger_is_better else best < worst
+    assert best > worst if SCORES[name].larger_is_better else best < worst, "larger_is_better is the other way round"
 
 
 def test_every_score_is_shown_wherever_scores_are(tmp_path):

@@ -70,7 +70,7 @@ def check(model: bk.NaiveBayes, known: list[list[Any]], near: float) -> None:
         if best == -mpmath.inf:  # the limit of vanishing smoothing: tests/test_vanishing.py
             continue
         doubt = max(near, CLEAR) * max(1, abs(best))
-        told = f"at {x!r}: {[mpmath.nstr(w, 8) for w in joint]}"
+        told = f"at {x!r}, where log p(x, c) is {[mpmath.nstr(w, 8) for w in joint]}: does log_density overflow?"
         if doubt < 1e-5:
             whole = mpmath.fsum(mpmath.exp(w - best) for w in joint)
             np.testing.assert_allclose(

@@ -9,9 +9,9 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
-from bayeskit.cli.options import ModelFile, Weight, listed
-from bayeskit.cli.output import Saying, notes, typed
-from bayeskit.cli.sources import Rows, dated, opened
+from bayeskit.cli.options import ModelFile, Weight, split_names
+from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.sources import Rows, open_source, with_dates
 from bayeskit.errors import InputError, UsageError
 
 FOUND = 5  # the exit code where something was found that --fail-on names
@@ -45,7 +45,7 @@ def drift(
     import bayeskit as bk
     from bayeskit.estimators.wrapper import core
 
-    causes = listed(fail_on)
+    causes = split_names(fail_on)
     for cause in causes:
         if cause not in CAUSES:
             raise UsageError(f"--fail-on {cause!r}: choose of {', '.join(CAUSES)}")
@@ -54,19 +54,21 @@ def drift(
     if output is not None:
         check_output(output, REPORT, [file, rows.place], force, rows.sql)
     model: Any = _classifier(file)
-    with notes(say) as told:
+    with notes(say) as messages:
         if rows.place is not None and rows.place.endswith(".bayes"):
             found = bk.drift(model, _classifier(Path(rows.place)), level=level)
         else:
-            with opened(rows, say, "reading") as source:
-                source = dated(source, core(model).model_.schema.names)
+            with open_source(rows, say, "reading") as source:
+                source = with_dates(source, core(model).model_.schema.names)
                 found = bk.drift(model, source, sample_weight=weight, level=level)
     if output is not None:
         bk.report(found, output, f"Drift: {rows.place or 'the query'} against {file.name}")
     failed = _causes(found, causes)
-    then = typed("update", file, "LABELLED.csv") if found else typed("predict", file, "NEW.csv")
+    then = command_line("update", file, "LABELLED.csv") if found else command_line("predict", file, "NEW.csv")
     written = "" if output is None else f"\n\nwritten to {output}"
-    say.answer(f"{found}{written}", {**found.data, "failed_on": failed, "notes": [*found.data["notes"], *told]}, then)
+    say.answer(
+        f"{found}{written}", {**found.data, "failed_on": failed, "notes": [*found.data["notes"], *messages]}, then
+    )
     if failed:
         raise typer.Exit(FOUND)
 

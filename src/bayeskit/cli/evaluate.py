@@ -23,10 +23,10 @@ from bayeskit.cli.options import (
     Settings,
     Target,
     Weight,
-    listed,
+    split_names,
 )
-from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
+from bayeskit.cli.output import Saying, command_line, notes, trying
+from bayeskit.cli.sources import Rows, Taken, in_memory, open_source, read_sample, with_dates
 from bayeskit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -126,17 +126,17 @@ def evaluate(
         if target is None:
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
-        with notes(say) as told:
-            found = Task(model or "naive", target, source, judging, settings, listed(by)).evaluate(say)
-        groups = ("--by", ",".join(listed(by))) if by else ()
-        then = typed("report", *source.words, "--target", target, "--model", model or "naive", *groups)
+        with notes(say) as messages:
+            found = Task(model or "naive", target, source, judging, settings, split_names(by)).evaluate(say)
+        groups = ("--by", ",".join(split_names(by))) if by else ()
+        then = command_line("report", *source.words, "--target", target, "--model", model or "naive", *groups)
     else:
         if model is not None or settings.given or judging.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
-        with notes(say) as told, opened(rows, say, "reading") as source:
-            found = _examined(Path(file), source, target, judging, listed(by))
-        then = typed("predict", file, "NEW.csv")
-    say.answer(found, {**measures(found), "notes": told}, then)
+        with notes(say) as messages, open_source(rows, say, "reading") as source:
+            found = _evaluate_file(Path(file), source, target, judging, split_names(by))
+        then = command_line("predict", file, "NEW.csv")
+    say.answer(found, {**measures(found), "notes": messages}, then)
 
 
 def compare(
@@ -152,20 +152,20 @@ def compare(
     baselines: Annotated[bool, typer.Option("--baselines", help="Add scikit-learn's usual models.")] = False,
 ) -> None:
     """Judge several models on the same folds, side by side."""
-    names = listed(model) or tuple(name for name in USUAL if name in OFFERED)
+    names = split_names(model) or tuple(name for name in USUAL if name in OFFERED)
     models, pooled = {name: settings.classifier(name) for name in names}, "auto" in names
     way, others = judging.way(pooled), judging.others
     with (
-        notes(say) as told,
+        notes(say) as messages,
         _take(rows, say, judging, baselines or _needs_refits(models.values()), pooled) as taken,
-        _shown(models.get("auto"), say, judging.fits(taken.table, way)),
+        _show_candidates(models.get("auto"), say, judging.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
     each = {name: measures(found[name]) for name in found.ranking}
     ranked = {"models": found.frame("pyarrow").to_pylist(), "baseline": found.baseline}
     best = found.best if found.best in OFFERED else "auto"
-    then = typed("fit", *rows.words, "--target", target, "--model", best)
-    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": told}, then)
+    then = command_line("fit", *rows.words, "--target", target, "--model", best)
+    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": messages}, then)
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,9 @@ class Task:
         rows = without_ignored(self.rows, self.by)
         with (
             _take(rows, say, judging, refitted, pooled, then is not None) as taken,
-            _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
+            _show_candidates(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
         ):
-            table, by = grouped(taken.table, self.rows, self.by)
+            table, by = split_groups(taken.table, self.rows, self.by)
             taken = replace(taken, table=table)
             others = {"keep_models": then is not None, "by": by, **judging.others}
             found = bk.evaluate(classifier, table, self.target, way, **others)
@@ -207,7 +207,7 @@ class Task:
 
 
 @contextmanager
-def _shown(pool: Any, say: Saying, fits: int) -> Iterator[None]:
+def _show_candidates(pool: Any, say: Saying, fits: int) -> Iterator[None]:
     """What a pool tries is shown, if there is one."""
     if pool is None:
         yield
@@ -231,8 +231,10 @@ def _take(
     from bayeskit.engines.files import files_of
 
     with ExitStack() as reading:
-        source = reading.enter_context(opened(rows, say, "reading"))
-        taken = brought(source, judging.most(pooled), judging.seed) if refitted else Taken(at_hand(source), source)
+        source = reading.enter_context(open_source(rows, say, "reading"))
+        taken = (
+            read_sample(source, judging.most(pooled), judging.seed) if refitted else Taken(in_memory(source), source)
+        )
         taken = replace(taken, files=tuple(files_of(source))) if hashed else taken
         if not taken.streamed:
             reading.close()
@@ -241,11 +243,11 @@ def _take(
 
 def without_ignored(rows: Rows, by: tuple[str, ...]) -> Rows:
     """The rows with the columns read that are to group them."""
-    kept = [name for name in listed(rows.ignore) if name not in by]
+    kept = [name for name in split_names(rows.ignore) if name not in by]
     return replace(rows, ignore=kept or None)
 
 
-def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
+def split_groups(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
     """A table without the columns that only group its rows, and the groups by name; None where there are none."""
     from bayeskit.model.labelled_table import drop_columns
 
@@ -254,10 +256,12 @@ def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
     if lost := [name for name in by if name not in table.column_names]:
         raise InputError(f"--by {lost[0]}: there is no such column (there are: {', '.join(table.column_names[:20])})")
     values = {name: table[name] for name in by}
-    return drop_columns(table, [name for name in listed(rows.ignore) if name in by]), values
+    return drop_columns(table, [name for name in split_names(rows.ignore) if name in by]), values
 
 
-def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:
+def _evaluate_file(
+    file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()
+) -> Any:
     """A model file judged by rows that are new to it."""
     from bayeskit.estimators.wrapper import core
 
@@ -268,8 +272,8 @@ def _examined(file: Path, source: TableLike, target: str | None, judging: Judgin
     target = target or known.schema.target
     if target is None:
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
-    source = dated(source, known.schema.names)
-    rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
+    source = with_dates(source, known.schema.names)
+    rows = in_memory(source, {**known.counted.types, target: known.counted.types.get("", "")})
     others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)
 

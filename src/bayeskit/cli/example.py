@@ -41,5 +41,5 @@ def clinic(rows: int = 3000, seed: int = 7) -> pa.Table:
         "aches": rng.random(rows) < np.array(ACHES)[kind],
         "diagnosis": np.array(DIAGNOSES)[kind],
     }
-    holes = {name: rng.random(rows) < share for name, share in HOLES.items()}
-    return pa.table({name: pa.array(values, mask=holes.get(name)) for name, values in columns.items()})
+    missing = {name: rng.random(rows) < share for name, share in HOLES.items()}
+    return pa.table({name: pa.array(values, mask=missing.get(name)) for name, values in columns.items()})

@@ -10,7 +10,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import Force, Kind, check_output
-from bayeskit.cli.options import CostsFile, ModelFile, listed
+from bayeskit.cli.options import CostsFile, ModelFile, split_names
 from bayeskit.cli.output import Saying
 
 ENDINGS = {"sql": (".sql",), "javascript": (".js", ".mjs"), "python": (".py",)}
@@ -44,7 +44,7 @@ def export(
         to,
         dialect=dialect,
         source=source,
-        keep=listed([keep] if keep else None),
+        keep=split_names([keep] if keep else None),
         costs=None if costs is None else bk.Costs(costs),
         reasons=reasons,
     )

@@ -14,9 +14,9 @@ from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes, trying, typed
+from bayeskit.cli.output import Saying, command_line, notes, trying
 from bayeskit.cli.predict import Asker
-from bayeskit.cli.sources import Cluster, Rows, brought, dated, opened
+from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates
 from bayeskit.errors import UsageError
 
 NEW = "NEW.csv"  # what a user has yet to name
@@ -59,20 +59,20 @@ def fit(
     pooled = model == "auto"  # which looks at rows again and again
     if pooled and cluster.engine == "spark":
         raise UsageError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
-    with notes(say) as told:
+    with notes(say) as messages:
         if pooled:
-            with opened(rows, say, "reading") as source:
+            with open_source(rows, say, "reading") as source:
                 origin = Origin(*contents_of(source))
-                table = brought(source, MOST if sample is None else sample).table
+                table = read_sample(source, MOST if sample is None else sample).table
             with trying(say, 1) as classifier.callback:
                 classifier.fit(table, target, sample_weight=weight)
         else:
-            with opened(rows, say, "learning", cluster) as source:
+            with open_source(rows, say, "learning", cluster) as source:
                 origin = Origin(*contents_of(source))
                 classifier.fit(source, target, sample_weight=weight)
         warn_of_journal(path)
         add_to_journal(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
-    _tell(classifier, path, "learned", told, say, typed("predict", path, NEW))
+    _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def update(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> Non
     """Teach a model file more rows; new classes and levels are welcome."""
     from bayeskit.estimators.files import update_file
 
-    _revise(Change(update_file, "learned", typed("predict", revision.file, NEW)), revision, rows, cluster, say)
+    _revise(Change(update_file, "learned", command_line("predict", revision.file, NEW)), revision, rows, cluster, say)
 
 
 def forget(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
@@ -122,7 +122,7 @@ def forget(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> Non
     from bayeskit.estimators.files import forget_file
 
     file = revision.file
-    then = typed("renew", file, "LEFT.csv") + " where choices are held, else " + typed("inspect", file)
+    then = command_line("renew", file, "LEFT.csv") + " where choices are held, else " + command_line("inspect", file)
     _revise(Change(forget_file, "forgot", then), revision, rows, cluster, say)
 
 
@@ -133,7 +133,7 @@ def renew(renewal: Renewal, rows: Rows, cluster: Cluster, say: Saying) -> None:
     if renewal.output is not None:
         check_output(renewal.output, MODEL, [renewal.file, rows.place], renewal.force, rows.sql)
     change = partial(renew_file, target=renewal.output)
-    _revise(Change(change, "chose anew from", typed("inspect", renewal.written)), renewal, rows, cluster, say)
+    _revise(Change(change, "chose anew from", command_line("inspect", renewal.written)), renewal, rows, cluster, say)
 
 
 def merge(
@@ -146,9 +146,9 @@ def merge(
     from bayeskit.estimators.files import merge_files
 
     check_output(output, MODEL, files, force)
-    with notes(say) as told:
+    with notes(say) as messages:
         classifier = merge_files(files, output)
-    _tell(classifier, output, f"merged {len(files)} models", told, say, typed("predict", output, NEW))
+    _tell(classifier, output, f"merged {len(files)} models", messages, say, command_line("predict", output, NEW))
 
 
 def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
@@ -157,11 +157,11 @@ def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, sa
 
     if revision.written == revision.file and revision.file.exists():  # else who reads it tells that it is not there
         check_output(revision.file, MODEL, [rows.place], True, rows.sql)
-    with notes(say) as told, opened(rows, say, "reading", cluster) as source:
-        source = dated(source, Asker.of(revision.file).model.schema.names)
+    with notes(say) as messages, open_source(rows, say, "reading", cluster) as source:
+        source = with_dates(source, Asker.of(revision.file).model.schema.names)
         classifier = change.make(revision.file, source, revision.target, revision.weight)
     last = core(classifier).model_.journal[-1]
-    _tell(classifier, revision.written, f"{change.done} {last.rows:,.10g} rows", told, say, change.then)
+    _tell(classifier, revision.written, f"{change.done} {last.rows:,.10g} rows", messages, say, change.then)
 
 
 def _beside(place: str | None) -> Path:
@@ -170,7 +170,7 @@ def _beside(place: str | None) -> Path:
     return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
 
 
-def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, then: str) -> None:
+def _tell(classifier: Any, path: Path, done: str, messages: list[str], say: Saying, then: str) -> None:
     """What the model is by now, what was done to it, and what to do next."""
     from bayeskit.estimators.wrapper import core
 
@@ -182,7 +182,7 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, 
         "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in counted.classes],
         "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in counted.columns],
         **candidates(classifier),
-        "notes": told,
+        "notes": messages,
     }
     if "candidates" not in data:
         data["digest"] = counted.digest

@@ -11,8 +11,8 @@ import typer
 import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
-from bayeskit.cli.options import ModelFile, assigned, exact
-from bayeskit.cli.output import Saying, typed
+from bayeskit.cli.options import ModelFile, exact, parse_settings
+from bayeskit.cli.output import Saying, command_line
 from bayeskit.model.journal import as_record
 
 HOLDS = "; the file holds the rows learned, equal ones once"
@@ -29,14 +29,14 @@ def inspect(file: ModelFile, say: Saying) -> None:
     from bayeskit.explain.summary import Summary
     from bayeskit.storage import container, identifiers, model_file, network_file
 
-    told = container.peek(file).get("model")
-    if told == network_file.KIND:
+    kind = container.peek(file).get("model")
+    if kind == network_file.KIND:
         network = bk.load(file)
-        then = typed("network", "query", file, "--target", network.nodes[0])
-        say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges}, then)
+        then = command_line("network", "query", file, "--target", network.nodes[0])
+        say.answer(network, {"kind": kind, "nodes": network.nodes, "edges": network.edges}, then)
         return
-    if told in identifiers.BUNDLES.values():
-        _inspect_wrapper(bk.load(file), say, typed("predict", file, "NEW.csv"))
+    if kind in identifiers.BUNDLES.values():
+        _inspect_wrapper(bk.load(file), say, command_line("predict", file, "NEW.csv"))
         return
     model, kind, settings = model_file.load(file)
     summary = Summary.of(model)
@@ -53,7 +53,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         "journal": [as_record(entry) for entry in model.journal],
         "exact": {"held": model.exact.held, "lost": model.exact.lost, "rows_kept": model.structure.kept},
     }
-    say.answer(text, data, typed("predict", file, "NEW.csv"))
+    say.answer(text, data, command_line("predict", file, "NEW.csv"))
 
 
 def _inspect_wrapper(pool: Any, say: Saying, then: str) -> None:
@@ -68,9 +68,9 @@ def _inspect_wrapper(pool: Any, say: Saying, then: str) -> None:
     known = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     classes = [{"label": c, "weight": w, "prior": p} for c, w, p in known.classes]
-    shown = ", ".join(f"{c['label']} ({c['weight']:,.10g} rows)" for c in classes)
+    labelled = ", ".join(f"{c['label']} ({c['weight']:,.10g} rows)" for c in classes)
     exact = f"{pool.exact_}{HOLDS if holds_rows else ''}"
-    text = f"{pool!r}\ntarget {model.schema.target!r}; classes {shown}\n{exact}\n\n{pool.summary()}\n\n{journal}"
+    text = f"{pool!r}\ntarget {model.schema.target!r}; classes {labelled}\n{exact}\n\n{pool.summary()}\n\n{journal}"
     data = {
         "kind": type(pool).__name__,
         "target": model.schema.target,
@@ -95,16 +95,16 @@ def rule(
     from bayeskit.decision.bayes_rule import bayes_rule
 
     total = None if evidence is None else exact(evidence, "--evidence")
-    found = bayes_rule(_given(prior, "--prior"), _given(likelihood, "--likelihood"), total)
+    found = bayes_rule(_parse_prior(prior, "--prior"), _parse_prior(likelihood, "--likelihood"), total)
     by_name = {n: float(p) for n, p in (found if isinstance(found, dict) else {"posterior": found}).items()}
     width = max(map(len, by_name))
-    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name, typed("demo"))
+    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name, command_line("demo"))
 
 
-def _given(text: str, option: str) -> Any:
+def _parse_prior(text: str, option: str) -> Any:
     if "=" not in text:
         return exact(text, option)
-    return {name: exact(p, option) for name, p in assigned([text], option).items()}
+    return {name: exact(p, option) for name, p in parse_settings([text], option).items()}
 
 
 def demo(

@@ -10,9 +10,9 @@ import typer
 import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
-from bayeskit.cli.options import Kinds, assigned, kinds_of, listed
-from bayeskit.cli.output import Saying, notes, typed
-from bayeskit.cli.sources import Rows, opened
+from bayeskit.cli.options import Kinds, kinds_of, parse_settings, split_names
+from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.sources import Rows, open_source
 from bayeskit.errors import InputError, UsageError
 
 NetworkFile = Annotated[Path, typer.Argument(help="A .bif file, or a network saved as .bayes.", show_default=False)]
@@ -43,7 +43,7 @@ def learn(
     """Learn a network over the columns of a table: arcs by search, tables by counting."""
     check_output(output, NETWORK, [rows.place], force, rows.sql)
     given, barred = _arcs(required, "--required"), _arcs(forbidden, "--forbidden")
-    with notes(say) as told, opened(rows, say, "reading") as source:
+    with notes(say) as messages, open_source(rows, say, "reading") as source:
         network = bk.learn_network(
             source,
             score,
@@ -55,10 +55,10 @@ def learn(
             kinds=kinds_of(kinds),
         )
     network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
-    shown = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
+    arcs = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
     data = {"network": str(output), "nodes": network.nodes, "edges": network.edges, "score": network.search_.score}
-    then = typed("network", "draw", output, "-o", output.with_suffix(".svg"))
-    say.answer(f"{shown}\n\n{network!r}; saved in {output}", {**data, "notes": told}, then)
+    then = command_line("network", "draw", output, "-o", output.with_suffix(".svg"))
+    say.answer(f"{arcs}\n\n{network!r}; saved in {output}", {**data, "notes": messages}, then)
 
 
 def query(
@@ -68,11 +68,11 @@ def query(
     evidence: Annotated[list[str] | None, typer.Option(help="What is known: age=young,sex=F")] = None,
 ) -> None:
     """Ask for the probabilities of a node, given what is known of others."""
-    network = _loaded(file)
-    known = {node: _state(network, node, text) for node, text in assigned(evidence or (), "--evidence").items()}
+    network = _load(file)
+    known = {node: _state(network, node, text) for node, text in parse_settings(evidence or (), "--evidence").items()}
     found = {str(state): float(p) for state, p in network.query(_node(network, target), known).items()}
     width = max(map(len, found))
-    then = typed("network", "draw", file, "-o", file.with_suffix(".svg"))
+    then = command_line("network", "draw", file, "-o", file.with_suffix(".svg"))
     say.answer("\n".join(f"{state:<{width}}  {p:.6g}" for state, p in found.items()), found, then)
 
 
@@ -86,13 +86,13 @@ def draw(
     from bayeskit.replacement import replace_file
 
     check_output(output, PICTURE, [file], force)
-    network = _loaded(file)
+    network = _load(file)
     replace_file(str(output), [network.svg().encode()])
-    then = typed("network", "query", file, "--target", network.nodes[0])
+    then = command_line("network", "query", file, "--target", network.nodes[0])
     say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes}, then)
 
 
-def _loaded(file: Path) -> Any:
+def _load(file: Path) -> Any:
     if file.name.endswith((".bif", ".bif.gz")):
         return bk.read_bif(file)
     network = bk.load(file)
@@ -117,7 +117,7 @@ def _state(network: Any, node: str, text: str) -> Any:
 
 def _arcs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
     found = []
-    for text in listed(given):
+    for text in split_names(given):
         parent, arrow, child = text.partition(">")
         if not (parent and arrow and child) or ">" in child:
             raise UsageError(f"{option} {text!r}: write an arc as parent>child")

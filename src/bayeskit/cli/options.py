@@ -114,7 +114,7 @@ class Settings:
             "missing": self.missing,
         }
         wanted = {setting: value for setting, value in given.items() if value is not None}
-        wanted |= {setting: _value(text) for setting, text in assigned(self.set or (), "--set").items()}
+        wanted |= {setting: _value(text) for setting, text in parse_settings(self.set or (), "--set").items()}
         taken = inspect.signature(kind).parameters
         for setting in wanted:
             if setting not in taken:
@@ -125,23 +125,23 @@ class Settings:
         return kind(**wanted, **({"n_jobs": self.jobs} if "n_jobs" in taken else {}))
 
 
-def listed(given: Sequence[str] | None) -> tuple[str, ...]:
+def split_names(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names given one by one or with commas.
 
-    >>> listed(["id,name", "town"])
+    >>> split_names(["id,name", "town"])
     ('id', 'name', 'town')
     """
     return tuple(name.strip() for text in given or () for name in text.split(",") if name.strip())
 
 
-def assigned(given: Sequence[str], option: str) -> dict[str, str]:
+def parse_settings(given: Sequence[str], option: str) -> dict[str, str]:
     """``name=value`` settings, several with commas, as a mapping.
 
-    >>> assigned(["yes=0.1,no=0.9"], "--prior")
+    >>> parse_settings(["yes=0.1,no=0.9"], "--prior")
     {'yes': '0.1', 'no': '0.9'}
     """
     found: dict[str, str] = {}
-    for part in listed(given):
+    for part in split_names(given):
         name, sign, value = part.rpartition("=")
         if not sign or not name:
             raise UsageError(f"{option} {part!r}: write it as name=value")
@@ -168,7 +168,9 @@ def prior_of(given: str | None, classes: Sequence[Label] = ()) -> Any:
     if given is None or "=" not in given:
         return given
     written = {str(label): label for label in classes}
-    return {written.get(name, name): float(exact(p, "--prior")) for name, p in assigned([given], "--prior").items()}
+    return {
+        written.get(name, name): float(exact(p, "--prior")) for name, p in parse_settings([given], "--prior").items()
+    }
 
 
 def kinds_of(given: Sequence[str] | None) -> Json | None:
@@ -178,7 +180,7 @@ def kinds_of(given: Sequence[str] | None) -> Json | None:
     """
     if not given:
         return None
-    return {name: _kind(kind) for name, kind in assigned(given, "--kinds").items()}
+    return {name: _kind(kind) for name, kind in parse_settings(given, "--kinds").items()}
 
 
 def _kind(text: str) -> Any:

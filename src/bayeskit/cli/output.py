@@ -36,31 +36,31 @@ class Saying:
         from bayeskit.data.frame import CONTROLS, visible
 
         if self.json:
-            told = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False)
-            print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", told))  # the same text to who reads JSON
+            line = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False)
+            print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", line))  # the same text to who reads JSON
         elif not self.quiet:
             print(visible(f"{text}\n\nnext: {then}" if then else str(text)))
 
 
 @contextmanager
 def notes(say: Saying) -> Iterator[list[str]]:
-    """Warnings of the library as notes, in the list as they come, and told at the end where something may be said."""
+    """Warnings of the library as notes, in the list as they come, and printed at the end unless that is unwanted."""
     from bayeskit.data.frame import visible
 
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) not in told:
-            told.append(str(message))
+        if str(message) not in messages:
+            messages.append(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = tell
         try:
-            yield told
+            yield messages
         finally:
-            for note in () if say.silent else told:
+            for note in () if say.silent else messages:
                 print(f"note: {visible(note)}", file=sys.stderr)
 
 
@@ -75,7 +75,7 @@ def progress(title: str, say: Saying, source: object) -> Iterator[Callable[[int]
 
     from bayeskit.engines.files import rows_of
 
-    shown = Progress(
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:,.0f} rows  {task.fields[speed]:,.0f} rows/s"),
@@ -84,11 +84,11 @@ def progress(title: str, say: Saying, source: object) -> Iterator[Callable[[int]
         console=Console(stderr=True),
         transient=True,
     )
-    with shown:
-        task = shown.add_task(title, total=rows_of(source), speed=0.0)
+    with bar:
+        task = bar.add_task(title, total=rows_of(source), speed=0.0)
 
         def more(rows: int) -> None:
-            shown.update(task, advance=rows, speed=shown.tasks[0].speed or 0.0)
+            bar.update(task, advance=rows, speed=bar.tasks[0].speed or 0.0)
 
         yield more
 
@@ -102,7 +102,7 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    shown = Progress(
+    bar = Progress(
         TextColumn("fit {task.fields[fit]} of {task.fields[fits]}"),
         BarColumn(),
         TimeElapsedColumn(),
@@ -111,20 +111,20 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
         console=Console(stderr=True),
         transient=True,
     )
-    with shown:
-        task = shown.add_task("", total=fits, fit=0, fits=fits)
+    with bar:
+        task = bar.add_task("", total=fits, fit=0, fits=fits)
 
         def now(done: int, of: int, name: str) -> None:
-            fit = shown.tasks[0].fields["fit"] + (done == 0)
-            shown.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
+            fit = bar.tasks[0].fields["fit"] + (done == 0)
+            bar.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
 
         yield now
 
 
-def typed(*words: Any) -> str:
+def command_line(*words: Any) -> str:
     """A command as one types it.
 
-    >>> typed("fit", "my table.csv", "--target", "income")
+    >>> command_line("fit", "my table.csv", "--target", "income")
     "bayeskit fit 'my table.csv' --target income"
     """
     return shlex.join(["bayeskit", *map(str, words)])

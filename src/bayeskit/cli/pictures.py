@@ -13,10 +13,10 @@ import bayeskit as bk
 from bayeskit.arrays import Json, Label
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import DRAWING, Force, check_output
-from bayeskit.cli.options import ModelFile, Prior, listed, prior_of
-from bayeskit.cli.output import Saying, notes, typed
+from bayeskit.cli.options import ModelFile, Prior, prior_of, split_names
+from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.predict import Asker
-from bayeskit.cli.sources import Rows, opened
+from bayeskit.cli.sources import Rows, open_source
 from bayeskit.data.frame import align, shorten
 from bayeskit.errors import InputError, UsageError
 
@@ -26,7 +26,7 @@ Rival = Annotated[str | None, typer.Option(help="The class it is held against; n
 
 
 @dataclass(frozen=True)
-class Some:
+class RowRange:
     """Which rows."""
 
     row: Annotated[int, typer.Option(help="Which row, from 1.", min=1)] = 1
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def counterfactual(
     file: ModelFile,
     rows: Rows,
-    some: Some,
+    chosen: RowRange,
     say: Saying,
     hold: Annotated[list[str] | None, typer.Option(help="Columns that stay as they are: age,sex")] = None,
     columns: Annotated[int, typer.Option(help="Change one column, or two together.", min=1, max=2)] = 1,
@@ -51,14 +51,14 @@ def counterfactual(
     """Say what would change the decision of a row: in each column the nearest value that does."""
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
-    with notes(say) as told, opened(rows, say, "reading") as source:
-        table = asker.some_rows(source, some.row, some.count)
+    with notes(say) as messages, open_source(rows, say, "reading") as source:
+        table = asker.some_rows(source, chosen.row, chosen.count)
         model: Any = bk.load(file)
-        found = model.counterfactual(table, given, hold=listed(hold), columns=columns)
-    lines = [{**line, "row": some.row + line["row"]} for line in found.frame("pyarrow").to_pylist()]
-    text = _changes(lines, some, found.untried)
-    then = typed("explain", file, *rows.words, "--row", some.row)
-    say.answer(text, {"changes": lines, "untried": list(found.untried), "notes": told}, then)
+        found = model.counterfactual(table, given, hold=split_names(hold), columns=columns)
+    lines = [{**line, "row": chosen.row + line["row"]} for line in found.frame("pyarrow").to_pylist()]
+    text = _changes(lines, chosen, found.untried)
+    then = command_line("explain", file, *rows.words, "--row", chosen.row)
+    say.answer(text, {"changes": lines, "untried": list(found.untried), "notes": messages}, then)
 
 
 def nomogram(
@@ -74,17 +74,17 @@ def nomogram(
     """Points for every value of every column, which add up to the odds of a class: to read off by hand."""
     if output is not None:
         check_output(output, DRAWING, [file], force)
-    model: Any = _loaded(file)
+    model: Any = _load(file)
     labels = model.classes_.tolist()
     one, other = (None if label is None else label_of(label, labels) for label in (target, rival))
-    with notes(say) as told:
+    with notes(say) as messages:
         found = model.nomogram(one, other, prior_of(prior, labels))
         if output is not None:
             save_picture(found.plot(most), output)
     written = "" if output is None else f"\n\ndrawn in {output}"
     data = {"points": found.frame("pyarrow").to_pylist(), "picture": None if output is None else str(output)}
-    then = typed("explain", file, "NEW.csv", "--row", 1)
-    say.answer(f"{found}{written}", {**data, "notes": told}, then)
+    then = command_line("explain", file, "NEW.csv", "--row", 1)
+    say.answer(f"{found}{written}", {**data, "notes": messages}, then)
 
 
 def plot(
@@ -103,8 +103,8 @@ def plot(
     if (column is None) == (rows.place is None and rows.sql is None):
         raise UsageError("name a column of the model (--column), or rows to draw one of, and not both")
     check_output(output, DRAWING, [file, rows.place], force, rows.sql)
-    model: Any = _loaded(file)
-    with notes(say) as told:
+    model: Any = _load(file)
+    with notes(say) as messages:
         if column is not None:
             if isinstance(model, bk.AutoBayes):
                 raise InputError(f"{file}: a pool of models has no density of a column; draw a row, or fit one model")
@@ -113,16 +113,16 @@ def plot(
                 raise InputError(f"{file}: there is no column {column!r} (there are: {known})")
             save_picture(model.marginal(column).plot(), output)
         else:
-            with opened(rows, say, "reading") as source:
+            with open_source(rows, say, "reading") as source:
                 table = Asker.of(file).some_rows(source, row, 1)
             label = None if target is None else label_of(target, model.classes_.tolist())
             save_picture(model.explain(table).plot(0, label), output)
-    shown = f"column {column}" if column is not None else f"row {row}"
-    then = typed("explain", file, *(rows.words or ["NEW.csv"]), "--row", row)
-    say.answer(f"{shown}; drawn in {output}", {"picture": str(output), "notes": told}, then)
+    subject = f"column {column}" if column is not None else f"row {row}"
+    then = command_line("explain", file, *(rows.words or ["NEW.csv"]), "--row", row)
+    say.answer(f"{subject}; drawn in {output}", {"picture": str(output), "notes": messages}, then)
 
 
-def _changes(lines: Sequence[Json], some: Some, untried: Sequence[str]) -> str:
+def _changes(lines: Sequence[Json], chosen: RowRange, untried: Sequence[str]) -> str:
     """The changes as a table, and the rows that no change turns."""
     head = [["row", "column", "from", "to", "decision", "P", "distance"]]
     body = [
@@ -134,7 +134,7 @@ def _changes(lines: Sequence[Json], some: Some, untried: Sequence[str]) -> str:
         ]
         for line in lines
     ]
-    fixed = sorted({*range(some.row, some.row + some.count)} - {line["row"] for line in lines})
+    fixed = sorted({*range(chosen.row, chosen.row + chosen.count)} - {line["row"] for line in lines})
     said = [align(head + body, 4)] if body else []
     said += [f"no change of so few columns turns row {', '.join(map(str, fixed))}"] if fixed else []
     return "\n\n".join([*said, *([f"not tried: {', '.join(map(shorten, untried[:8]))}"] if untried else [])])
@@ -166,7 +166,7 @@ def save_picture(display: Any, path: Path) -> None:
     replace_file(str(path), [held.getvalue()])
 
 
-def _loaded(file: Path) -> Any:
+def _load(file: Path) -> Any:
     model = bk.load(file)
     if isinstance(model, bk.Network):
         raise InputError(f"{file}: this is a network, not a classifier; draw it with bayeskit network draw")

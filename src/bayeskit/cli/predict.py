@@ -12,9 +12,9 @@ import typer
 from bayeskit.arrays import ColumnNames, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, REPORT, Force, check_output
-from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
-from bayeskit.cli.output import Saying, notes, standard_output, typed
-from bayeskit.cli.sources import Cluster, Rows, dated, opened
+from bayeskit.cli.options import CostsFile, ModelFile, Prior, prior_of, split_names
+from bayeskit.cli.output import Saying, command_line, notes, standard_output
+from bayeskit.cli.sources import Cluster, Rows, open_source, with_dates
 from bayeskit.errors import FileError, InputError, UsageError
 
 Output = Annotated[
@@ -59,7 +59,7 @@ class Asker:
     def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
-        rows = dated(source, self.model.schema.names, () if keep == "all" else keep)
+        rows = with_dates(source, self.model.schema.names, () if keep == "all" else keep)
         return BatchPredictor.of(self.model, rows, self.kind, keep, jobs, self.pool)
 
     def some_rows(self, source: TableLike, row: int, count: int) -> Any:
@@ -119,8 +119,8 @@ def predict(
     if asker.kind == "RiskClassifier":  # by name, as the class would bring scikit-learn
         asker.pool.check_acts()
         wanted["costs"] = wanted["costs"] or asker.pool.costs_
-    kept = "all" if listed(keep) == ("all",) else listed(keep)
-    with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
+    kept = "all" if split_names(keep) == ("all",) else split_names(keep)
+    with notes(say) as messages, open_source(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
             done = save_frame(predict_frame(asked, source, kept, given, wanted), str(output), source.count())
@@ -128,8 +128,10 @@ def predict(
             shape = "safe csv" if spreadsheet_safe else shape
             done = predict_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)
     if output is not None:
-        then = typed("explain", file, *rows.words, "--row", 1)
-        say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told}, then)
+        then = command_line("explain", file, *rows.words, "--row", 1)
+        say.answer(
+            f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": messages}, then
+        )
 
 
 def _form(given: str | None, output: str | None, say: Saying) -> str | None:
@@ -174,13 +176,13 @@ def explain(
         check_output(page, REPORT, [file, rows.place], force, rows.sql)
     asker = Asker.of(file)
     labels = asker.model.classes.tolist()
-    with notes(say) as told, opened(rows, say, "reading") as source:
-        some = asker.some_rows(source, row, count)
+    with notes(say) as messages, open_source(rows, say, "reading") as source:
+        chosen = asker.some_rows(source, row, count)
         model = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file))
-        found = model.explain(some, top, prior_of(prior, labels))
+        found = model.explain(chosen, top, prior_of(prior, labels))
         pages = pages[: len(found)]
         if pages:
-            _write_pages(pages, model, some, prior_of(prior, labels), rows.place or "the query", row)
+            _write_pages(pages, model, chosen, prior_of(prior, labels), rows.place or "the query", row)
     data = [
         {
             "row": row + i,
@@ -194,9 +196,9 @@ def explain(
         for i in range(len(found))
     ]
     text = "\n\n".join(f"row {row + i}\n{found.row(i)}" for i in range(len(found)))
-    then = typed("counterfactual", file, *rows.words, "--row", row)
+    then = command_line("counterfactual", file, *rows.words, "--row", row)
     written = f"\n\nwritten to {output}" if pages else ""
-    say.answer(f"{text}{written}", {"rows": data, "pages": [str(page) for page in pages], "notes": told}, then)
+    say.answer(f"{text}{written}", {"rows": data, "pages": [str(page) for page in pages], "notes": messages}, then)
 
 
 def _pages(output: Path | None, row: int, count: int) -> list[Path]:
@@ -211,13 +213,13 @@ def _pages(output: Path | None, row: int, count: int) -> list[Path]:
     return [output / f"row-{row + i}.html" for i in range(count)]
 
 
-def _write_pages(pages: list[Path], model: Any, some: Any, prior: Any, place: str, row: int) -> None:
+def _write_pages(pages: list[Path], model: Any, chosen: Any, prior: Any, place: str, row: int) -> None:
     from bayeskit.engines.reading import without_password
     from bayeskit.reports import case_page
     from bayeskit.reports.page import write_sections
 
-    found = model.explain(some, prior=prior)
-    flips = model.counterfactual(some, prior)
+    found = model.explain(chosen, prior=prior)
+    flips = model.counterfactual(chosen, prior)
     for i, page in enumerate(pages):
         head = case_page.lead(found, i)
         title = f"Row {row + i} of {without_password(place)}"

@@ -12,8 +12,8 @@ import typer
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, REPORT, Force, check_output
 from bayeskit.cli.evaluate import ByGroup, Judging, Task, measures
-from bayeskit.cli.options import ModelName, Settings, Target, listed
-from bayeskit.cli.output import Saying, notes, typed
+from bayeskit.cli.options import ModelName, Settings, Target, split_names
+from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, Taken
 
 if TYPE_CHECKING:
@@ -60,20 +60,20 @@ def report(
     check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
     if save is not None:
         check_output(save, MODEL, [rows.place, judging.costs], force, rows.sql)
-    task = Task(model, target, rows, judging, settings, listed(by))
+    task = Task(model, target, rows, judging, settings, split_names(by))
     pages: list[Page] = []
 
-    with notes(say) as told:
+    with notes(say) as messages:
 
-        def written(found: Any, taken: Taken) -> None:
+        def write_page(found: Any, taken: Taken) -> None:
             assert found.model is not None  # its warnings belong on the page
-            origin = provenance(task, taken, note, tuple(told))
+            origin = provenance(task, taken, note, tuple(messages))
             pages.append(Page.of(found, title, embed, origin, interest))
             pages[0].write(output)
             if save is not None:
                 _save(found.model, save, taken)
 
-        found = task.evaluate(say, written)
+        found = task.evaluate(say, write_page)
     page = pages[0]
     said = "\n".join(page.verdict.sentences)
     held = "\n".join(f"  {line}" for line in page.contents)
@@ -83,10 +83,10 @@ def report(
         "path": str(output),
         "model_file": None if save is None else str(save),
         "contains": list(page.contents),
-        "notes": told,
+        "notes": messages,
     }
     words = ("fit", *rows.words, "--target", target, "--model", model)
-    then = typed(*words) if save is None else typed("predict", save, "NEW.csv")
+    then = command_line(*words) if save is None else command_line("predict", save, "NEW.csv")
     kept = "" if save is None else f"\nthe model is saved in {save}"
     say.answer(f"{said}\n\n{found}\n\nwritten to {output}; the page contains\n{held}{kept}", data, then)
 
@@ -109,8 +109,8 @@ def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> 
     from bayeskit.reports.provenance import Provenance
 
     rows, judging, by = task.rows, task.judging, task.by
-    excluded = dict.fromkeys(listed(rows.ignore), "not read (--ignore)")
-    beside = [name for name in listed(rows.ignore) if name in by]
+    excluded = dict.fromkeys(split_names(rows.ignore), "not read (--ignore)")
+    beside = [name for name in split_names(rows.ignore) if name in by]
     excluded |= dict.fromkeys(beside, "no feature, only groups rows (--ignore, --by)")
     excluded |= {judging.groups: "keeps rows together (--groups)"} if judging.groups else {}
     excluded |= {judging.weight: "the weight of a row (--weight)"} if judging.weight else {}
@@ -122,7 +122,7 @@ def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> 
     given |= {"by": (values if beside else repr(list(by))) if by else ""}
     return Provenance(
         note,
-        without_password(typed(*sys.argv[1:])),
+        without_password(command_line(*sys.argv[1:])),
         tuple(Origin(*one) for one in taken.files),
         f"{read}.drop_columns({beside!r})" if beside else read,
         repr(task.target),

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.arrays import Batch, TableLike
-from bayeskit.cli.options import listed
+from bayeskit.cli.options import split_names
 from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError, UsageError
 
@@ -97,7 +97,7 @@ class Cluster:
 
 
 @contextmanager
-def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Batch]:
+def open_source(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Batch]:
     """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
     if rows.place is None and rows.sql is None:
         raise UsageError("nothing to read: name a file, or give --sql")
@@ -110,7 +110,7 @@ def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) ->
             yield frame
         return
     with TemporaryDirectory(prefix="bayeskit-") as folder:
-        reading = _reading(rows, _kept(Path(folder)) if rows.place == "-" else rows.place or "")
+        reading = _reading(rows, _spool(Path(folder)) if rows.place == "-" else rows.place or "")
         with progress(doing, say, reading) as watch:
             yield replace(reading, watch=watch)
 
@@ -121,13 +121,13 @@ def _reading(rows: Rows, place: str) -> Any:
 
     day_of(rows.today or "")  # a wrong one is refused before the work
     nulls = ("", *(rows.null or ("NA",)))
-    how = (nulls, rows.decimal, rows.encoding, rows.bad_lines, listed(rows.ignore), rows.memory)
+    how = (nulls, rows.decimal, rows.encoding, rows.bad_lines, split_names(rows.ignore), rows.memory)
     return Reading(
-        place, rows.sql, *how, sheet=rows.sheet, dates=check_parts(listed(rows.dates)), today=rows.today or ""
+        place, rows.sql, *how, sheet=rows.sheet, dates=check_parts(split_names(rows.dates)), today=rows.today or ""
     )
 
 
-def _kept(folder: Path) -> str:
+def _spool(folder: Path) -> str:
     """Standard input as a file, named by what it holds: some formats cannot be read in passing."""
     with open(folder / "input", "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -144,10 +144,10 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
     from bayeskit.engines.spark import frame_of
 
     with frame_of(rows.place, rows.sql, master) as frame:
-        yield frame.drop(*listed(rows.ignore))
+        yield frame.drop(*split_names(rows.ignore))
 
 
-def dated(source: Any, names: Sequence[str], keep: Sequence[str] = ()) -> Any:
+def with_dates(source: Any, names: Sequence[str], keep: Sequence[str] = ()) -> Any:
     """A source whose dates are read as a model has learned them, unless it was said how; those to keep stay beside."""
     from bayeskit.engines.dates import parts_in
     from bayeskit.engines.reading import Reading
@@ -157,7 +157,7 @@ def dated(source: Any, names: Sequence[str], keep: Sequence[str] = ()) -> Any:
     return replace(source, dates=source.dates or parts_in(names), kept_dates=tuple(keep))
 
 
-def at_hand(source: Any, known: Mapping[str, str] | None = None) -> Any:
+def in_memory(source: Any, known: Mapping[str, str] | None = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     from bayeskit.engines.files import bytes_of
     from bayeskit.model.read_rows import read_rows
@@ -192,7 +192,7 @@ class Taken:
         return draw_rows(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
 
 
-def brought(source: TableLike, most: int | None, seed: int = 0) -> Taken:
+def read_sample(source: TableLike, most: int | None, seed: int = 0) -> Taken:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
     from bayeskit.model.read_rows import read_rows
 

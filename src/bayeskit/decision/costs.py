@@ -87,9 +87,9 @@ class Costs:
         if costs is None:
             return cls.zero_one(classes)
         table = costs if isinstance(costs, Costs) else cls(costs, *(_labels(costs, classes)))
-        return table._named(classes)
+        return table._with_labels(classes)
 
-    def _named(self, classes: Sequence[Label]) -> Costs:
+    def _with_labels(self, classes: Sequence[Label]) -> Costs:
         """Rows and actions that are texts of classes, as files have them, under the labels of these classes."""
         known = {key(label) for label in classes}
         named = {text: label for label in classes for text in (show(key(label) or MISSING), str(label))}
@@ -113,7 +113,7 @@ class Costs:
             The classes, in the order wanted.
         """
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-        rows = self._named(wanted).classes
+        rows = self._with_labels(wanted).classes
         place = {key(label): i for i, label in enumerate(rows)}
         lacking = [label for label in wanted if key(label) not in place]
         if lacking:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Classifier, Float, Json, PriorLike, Seed
 from bayeskit.decision.integral import integrate
-from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
+from bayeskit.decision.sampling import Column, column_of, rows_of, sample_error
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 
@@ -103,9 +103,9 @@ def bayes_error(
     cells = math.prod([len(c.values) for c in columns if not c.continuous])
     found = None
     if len(open_ended) <= 2 and cells <= CELLS:
-        found = _integrated(fitted, log_prior, columns, open_ended)
+        found = _integrate(fitted, log_prior, columns, open_ended)
     if found is None:
-        found = sampled(fitted, log_prior, columns, samples, np.random.default_rng(random_state))
+        found = sample_error(fitted, log_prior, columns, samples, np.random.default_rng(random_state))
     right, mass, spread, method = found
     prior_of = np.exp(log_prior)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -114,7 +114,7 @@ def bayes_error(
     return BayesError(error, spread, method, fitted.classes, np.clip(by_class, 0.0, 1.0), _bounds(fitted, prior_of))
 
 
-def _integrated(
+def _integrate(
     model: Model, log_prior: Float, columns: Sequence[Column], axes: Sequence[Column]
 ) -> tuple[Float, Float, float, str] | None:
     """Mass decided right and mass in all, by class; None if some of the densities was not found."""

@@ -98,10 +98,10 @@ def independence(
     >>> found.p_both, found.p_a * found.p_b, found.independent
     (Fraction(3, 8), Fraction(9, 64), False)
     """
-    first, second = _asked("a", a), _asked("b", b)
-    third = {} if given is None else _asked("given", given)
+    first, second = _event("a", a), _event("b", b)
+    third = {} if given is None else _event("given", given)
     counted = _table(X, list(dict.fromkeys([*first, *second, *third])), sample_weight)
-    _known(counted, [first, second, third])
+    _check_known(counted, [first, second, third])
     strata = [table for table in _strata(counted, first, second, third) if table.total]
     if not strata:
         raise InputError("no row has all the columns asked about, or none satisfies given")
@@ -110,9 +110,9 @@ def independence(
     g, chi2, freedom = (sum(values) for values in zip(*(t.test() for t in strata), strict=True))
     weight = float(sum(t.total for t in strata))
     return Independence(
-        _shown(first),
-        _shown(second),
-        _shown(third) or None,
+        _event_text(first),
+        _event_text(second),
+        _event_text(third) or None,
         whole.share({True}, None) if whole and event_a else None,
         whole.share(None, {True}) if whole and event_b else None,
         whole.share({True}, {True}) if whole and event_a and event_b else None,
@@ -127,7 +127,7 @@ def independence(
     )
 
 
-def _asked(argument: str, wanted: Any) -> Json:
+def _event(argument: str, wanted: Any) -> Json:
     """Columns of an event with the value each must have; a column alone has none."""
     if isinstance(wanted, str):
         return {wanted: None}
@@ -179,7 +179,7 @@ def _strata(counted: Counted, a: Event, b: Event, given: Event) -> list[_Cross]:
     return [_Cross(cells) for cells in strata.values()]
 
 
-def _known(counted: Counted, events: Sequence[Event]) -> None:
+def _check_known(counted: Counted, events: Sequence[Event]) -> None:
     for name, value in (pair for event in events for pair in event.items()):
         known = counted.domain.levels[name]
         if value is not None and value not in known.index:
@@ -220,5 +220,5 @@ class _Cross:
         return g, chi2, (len(rows) - 1) * (len(columns) - 1)
 
 
-def _shown(asked: Event) -> str:
+def _event_text(asked: Event) -> str:
     return ", ".join(name if value is None else f"{name}={show(value)}" for name, value in asked.items())

@@ -40,7 +40,7 @@ def integrate(joint: Callable[[Float], Float], points: Sequence[Float], classes:
             settled, open_ones = order, order[:0]
         right += fine[0][settled].sum(axis=0)
         mass += fine[1][settled].sum(axis=0)
-        panels, tolerance = _halved(panels[open_ones]), tolerance / 2
+        panels, tolerance = _halve(panels[open_ones]), tolerance / 2
     return right, mass
 
 
@@ -70,7 +70,7 @@ def _best(value: Float) -> Float:
     return best
 
 
-def _halved(panels: Float) -> Float:
+def _halve(panels: Float) -> Float:
     """Each panel in two along every axis: (2^d m, d, 2)."""
     middle = panels.mean(axis=2)
     ends = np.stack(

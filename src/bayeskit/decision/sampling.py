@@ -55,7 +55,7 @@ def column_of(model: Model, name: str) -> Column | None:
     return Column(name, (), axis.points, axis.point_mass)
 
 
-def sampled(
+def sample_error(
     model: Model, log_prior: Float, columns: Sequence[Column], samples: int, rng: np.random.Generator
 ) -> tuple[Float, Float, float, str]:
     """Mass decided right and mass in all by class, with the standard error of the share decided wrong.

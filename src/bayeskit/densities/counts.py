@@ -110,11 +110,11 @@ class Counts(SupportsLeftOut):
                 if self.totals.presence
                 else np.log2(x) + np.log2(np.maximum(np.abs(np.where(zero, 0.0, weight)), 1e-300))
             )
-            term = Term.traced(name, x, finite, size)
+            term = Term.from_formula(name, x, finite, size)
             if zero.any():
                 limit = Tail(count * zero, size, np.where(zero, count * whole, term.limit.rest))
                 term = Term((name,), np.where(zero, -np.inf, term.value), limit)
-            found.append(term.masked(np.isnan(x) | (x <= 0)))
+            found.append(term.mask(np.isnan(x) | (x <= 0)))
         return found
 
     def log2_magnitude(self, block: Block) -> Float:

@@ -173,12 +173,12 @@ class ParametricDensity(SupportsLeftOut):
             fitted = self._plain.at(at)
             value: Any = fitted.terms(x)
             overflows = self.family.magnitude(np.ones(1), fitted.shift, *fitted.parameters) is not None
-            term = Term.traced(self.columns[j], x, value, fitted.magnitude(x) if overflows else None)
+            term = Term.from_formula(self.columns[j], x, value, fitted.magnitude(x) if overflows else None)
             faint = [replace(self, family=family)._plain.at(at).terms(x) for _, family in self._faint]
             if faint or np.isneginf(evaluate_at(value, x, np.array([0.0, 1.0]))).any():
                 power, constant = self._vanishing_at(*faint)
                 term = term.vanishing(power, constant)
-            found.append(term.masked(self.family.support.outside(x) | np.isnan(x)))
+            found.append(term.mask(self.family.support.outside(x) | np.isnan(x)))
         return found
 
     def _vanishing_at(self, *terms: Any) -> tuple[Any, Any]:

@@ -119,7 +119,7 @@ class TabularDensity(SupportsLeftOut):
         for j, name in enumerate(self.columns):
             mine = slice(self.offset[j], self.offset[j + 1])
             index = inputs.code(name) + FRONT
-            found.append(Term.looked_up((name,), self.table[mine], index, self._vanishing[mine]))
+            found.append(Term.from_table((name,), self.table[mine], index, self._vanishing[mine]))
         return found
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:

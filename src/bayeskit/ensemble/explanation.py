@@ -13,7 +13,7 @@ from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.explain.words import called
+from bayeskit.explain.words import name_parts
 
 NEIGHBOURS: str = "(neighbours)"
 BACK_OFF: str = "(back-off)"
@@ -48,7 +48,7 @@ def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: Na
     return replace(
         plain,
         prior=base,
-        parts=called([parts[j] for j in kept], reader.model_.schema.names, names),
+        parts=name_parts([parts[j] for j in kept], reader.model_.schema.names, names),
         terms=terms[:, kept],
         values=tuple(tuple(row[j] for j in kept) for row in values),
         unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],

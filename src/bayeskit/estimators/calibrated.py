@@ -266,11 +266,9 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         a, b = plain.pair
         moved = float(np.subtract(*self._log_prior_ratio(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
-            return replace(plain, link=plain.link.scaled(self.calibration_.weight, moved))
+            return replace(plain, link=plain.link.scale(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
-            return replace(
-                plain, link=plain.link.scaled(self.calibration_.slope[a], self.calibration_.shift[a] + moved)
-            )
+            return replace(plain, link=plain.link.scale(self.calibration_.slope[a], self.calibration_.shift[a] + moved))
         why = "between more than two classes" if isinstance(self.calibration_, Sigmoid) else "in steps"
         raise InputError(
             f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "

@@ -33,8 +33,8 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         return bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR)
 
     return (
-        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
-        Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
+        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
+        Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
         Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared)),
         Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared)),
         Candidate(
@@ -58,12 +58,12 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate(
             "sets of up to three columns",
             lambda: bayeskit.AJE(cuts="frequency", weights=None, **shared),
-            False,
-            True,
+            plain=False,
+            weighed=True,
             helps=_deep,
         ),
-        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
-        Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
+        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), plain=False, weighed=True, helps=_cuts_matter),
+        Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), plain=False, weighed=True, helps=_narrow),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
         ),
@@ -79,8 +79,8 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate(
             "KDB(k=2), holes as levels",
             kdb(2, "frequency", missing=levels),
-            False,
-            True,
+            plain=False,
+            weighed=True,
             helps=_holes,
         ),
     )

@@ -35,7 +35,7 @@ from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Contrast, Nomogram
 from bayeskit.explain.summary import Summary
-from bayeskit.explain.words import column_called
+from bayeskit.explain.words import find_column
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
@@ -162,7 +162,7 @@ class BayesClassifier(Views, Learner):
         (``Bernoulli``), or that a word is this one (``Multinomial``).
         """
         check_is_fitted(self, "model_")
-        found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
+        found = marginal(self.model_, find_column(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
 
     def log_prior(self, prior: PriorLike = None) -> Float:

@@ -13,7 +13,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
-from bayeskit.explain.words import called, column_called
+from bayeskit.explain.words import find_column, name_parts
 from bayeskit.explain.worked import AskedRows
 from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -35,7 +35,7 @@ def explain_rows(
     names = model.density.columns
     which = np.arange(len(names))
     by_column = names == model.schema.names
-    shown_as = called(names, model.schema.names, words)
+    shown_as = name_parts(names, model.schema.names, words)
     if top is not None and check_top(top) < len(names):
         spreads = asked.steps(prior, lambda model, block, *_: model.density.class_range(block))
         which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -72,7 +72,7 @@ def find_flips(
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""
     columns = asked.model.schema.names
-    hold = [column_called(name, columns, free.names) for name in free.hold]
+    hold = [find_column(name, columns, free.names) for name in free.hold]
     trials = Trials.of(asked.model, among=others).without(hold, columns)
     labels = outcomes.tolist()
 

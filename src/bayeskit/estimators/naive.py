@@ -19,7 +19,7 @@ from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import wants_weights
-from bayeskit.explain.words import named, word_probabilities
+from bayeskit.explain.words import name_columns, word_probabilities
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
@@ -118,7 +118,7 @@ class NaiveBayes(BayesClassifier):
         columns, shares = word_probabilities(self.model_)
         labels = self.classes_.tolist()
         by_class = {f"P(word | {label})": shares[:, k] for k, label in enumerate(labels)}
-        return frame({"word": list(named(columns, names)), **by_class}, kind)
+        return frame({"word": list(name_columns(columns, names)), **by_class}, kind)
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._choose_families(schema)

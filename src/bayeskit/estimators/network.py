@@ -21,7 +21,7 @@ from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
-from bayeskit.networks.table import Table, declared_states
+from bayeskit.networks.table import Table, declare_states
 from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
@@ -73,7 +73,7 @@ class Network(Questions):
         if unseen not in UNSEEN:
             raise InputError(f"unseen={unseen!r}: choose one of {', '.join(UNSEEN)}")
         self.unseen, self.n_jobs = unseen, n_jobs
-        self._declared = {str(n): declared_states(str(n), s) for n, s in (states or {}).items()}
+        self._declared = {str(n): declare_states(str(n), s) for n, s in (states or {}).items()}
         self._fit: Fitted | None = None
         if tables is None:
             self.graph = Graph.of(edges, nodes)

@@ -17,7 +17,7 @@ from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
-from bayeskit.networks.worked import WorkedQuery, worked_query
+from bayeskit.networks.worked import WorkedQuery, work_query
 
 NODES = {  # parameters of methods
     "X": """table
@@ -72,7 +72,7 @@ class Questions:
 
     def worked(self, target: str, evidence: Mapping[str, object] | None = None) -> WorkedQuery:
         """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
-        return worked_query(self.fitted.network, target, evidence or {})
+        return work_query(self.fitted.network, target, evidence or {})
 
     def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, dict[Label, float]]:
         """P(node | evidence) of every node at once."""
@@ -146,9 +146,9 @@ class Questions:
         rng = np.random.default_rng(random_state)
         if evidence:
             one = hard_evidence(self.fitted.network, evidence, "sampling")
-            codes = self.fitted.inference.drawn(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
+            codes = self.fitted.inference.draw(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
         else:
-            codes = self.fitted.network.sampled(int(n), rng)
+            codes = self.fitted.network.sample_codes(int(n), rng)
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 

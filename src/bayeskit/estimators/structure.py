@@ -132,10 +132,10 @@ def learn_network(
     if (codes < 0).any():
         some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
         rows = Completion(some.codes, sizes, some.weights)
-        arcs, path, scores = exploration.found_with_holes(rows, rule, limits, tell)
+        arcs, path, scores = exploration.find_with_missing(rows, rule, limits, tell)
     else:
         scores = Scores(codes, sizes, rule, weights)
-        arcs, path = exploration.found(scores, limits, tell)
+        arcs, path = exploration.find(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
     network = Network(edges, nodes=listed, n_jobs=n_jobs)
     network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds)

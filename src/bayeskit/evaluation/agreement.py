@@ -26,7 +26,7 @@ def f1(tables: Float) -> Float:
     return out
 
 
-def agreed(tables: Float) -> Float:
+def agreement(tables: Float) -> Float:
     """The weight on the diagonal: (..., K, actions) to (...)."""
     right: Float = np.trace(tables, axis1=-2, axis2=-1)
     return right
@@ -38,7 +38,7 @@ def dirichlet_interval(measure: Callable[[Float], Float], value: float, table: F
     Rows of the table are drawn from Dirichlet(count + 2/cells of the table), class shares from Dirichlet(count + 1/K):
     with two classes Jeffreys' prior, with more of them still two rows in all, where Jeffreys' K²/2 would drown them.
     """
-    values = np.concatenate([measure(some) for some in _drawn(table)])
+    values = np.concatenate([measure(batch) for batch in _draw_tables(table)])
     known = values[np.isfinite(values)]
     if value != value or 2 * len(known) < len(values):
         return Interval(np.nan, np.nan, "too few rows")
@@ -46,18 +46,18 @@ def dirichlet_interval(measure: Callable[[Float], Float], value: float, table: F
     return Interval(min(low, value), max(high, value), "Dirichlet percentiles")
 
 
-def _drawn(table: Float) -> Iterator[Float]:
+def _draw_tables(table: Float) -> Iterator[Float]:
     """Tables of shares of all rows, (some, K, actions) at a time, the same at each call; 0 without rows of a class."""
     rng, there = np.random.default_rng(0), table.sum(axis=1) > 0
     draws = int(np.clip(32 * CELLS // max(table.size, 1), 200, DRAWS))
     at_once = max(1, CELLS // max(table.size, 1))
     for start in range(0, draws, at_once):
-        some = min(at_once, draws - start)
+        batch = min(at_once, draws - start)
         shares, rows = (
-            rng.standard_gamma(counts + few, (some, *counts.shape))
+            rng.standard_gamma(counts + few, (batch, *counts.shape))
             for counts, few in ((table[there].sum(axis=1), 1 / there.sum()), (table[there], 2 / table[there].size))
         )
         rows /= rows.sum(axis=2, keepdims=True)
-        out = np.zeros((some, *table.shape))
+        out = np.zeros((batch, *table.shape))
         out[:, there] = rows * (shares / shares.sum(axis=1, keepdims=True))[:, :, None]
         yield out

@@ -59,8 +59,8 @@ class Algebra:
         """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
-        whole = learn(self.spec, table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.train_on(split.kept(f))) for f in split.tested}
+        learned = learn(self.spec, table, folds=split.folds)
+        models = {f: replace(learned, counted=learned.counted.train_on(split.training_folds(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -69,7 +69,7 @@ class Algebra:
             span = slice(start, start + block.rows)
             predict_folds(block, fold[span], models, out[span])
 
-        _each_block(table, whole, step)
+        _each_block(table, learned, step)
         return out, None
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
@@ -79,21 +79,21 @@ class Algebra:
         out, apart = np.empty((len(rows), len(rows.classes))), []
 
         def count(block: Block, start: int) -> list[Int]:
-            return Singles.count(_labelled(block, start, rows))
+            return Singles.count(_with_labels(block, start, rows))
 
         singles = Singles.of(_each_block(table, model, count) if model.schema.coded else (), model)
 
         def step(block: Block, start: int) -> None:
-            asked, refitted = singles.asked(model, _labelled(block, start, rows))
+            asked, refitted = singles.without_each(model, _with_labels(block, start, rows))
             model.posterior(asked, log=True, left_out=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
         for row in apart:
-            out[row] = self._refitted(row)
+            out[row] = self._refit_without(row)
         return out, None, model.density.held
 
-    def _refitted(self, row: int) -> Float:
+    def _refit_without(self, row: int) -> Float:
         """The log-posterior of a row by a classifier fitted to the others: (K,)."""
         rows = self.sample.rows
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
@@ -103,20 +103,22 @@ class Algebra:
         found: Float = asked.log_posterior()[0]
         return found
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
+    def resample(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
-        whole = learn(self.spec, table)
-        blocks = _each_block(table, whole, lambda block, start: (block, start))
+        learned = learn(self.spec, table)
+        blocks = _each_block(table, learned, lambda block, start: (block, start))
         for drawn in draws:
             often = replace(rows, weights=rows.weights * drawn)
-            statistic = whole.counted.without_counts().statistic
+            statistic = learned.counted.without_counts().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
-                statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trim())
+                statistic = statistic.update(
+                    _with_labels(replace(block, codes=np.maximum(block.codes, -1)), start, often)
+                )
+            model = replace(learned, counted=replace(learned.counted, statistic=statistic).trim())
             yield (
                 drawn,
-                (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
+                (np.concatenate([model.posterior(recode_for(model, block), log=True) for block, _ in blocks]), None),
             )
 
     def _table(self, fold: ColumnLike | None = None) -> OpenTable:
@@ -151,11 +153,11 @@ def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: F
     begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
-            some = order[one:last]
-            out[some] = models[f].posterior(asked_of(models[f], block.at(some)), log=True)
+            members = order[one:last]
+            out[members] = models[f].posterior(recode_for(models[f], block.at(members)), log=True)
 
 
-def asked_of(model: Model, block: Block) -> Block:
+def recode_for(model: Model, block: Block) -> Block:
     """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
     asked = block.recode(model.counted.domain.levels)
     if model.unseen == "error" and (asked.codes == -2).any():
@@ -174,7 +176,7 @@ def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T])
     return list(engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
 
 
-def _labelled(block: Block, start: int, rows: Rows) -> Block:
+def _with_labels(block: Block, start: int, rows: Rows) -> Block:
     """The block with the classes and weights of its rows."""
     span = slice(start, start + block.rows)
     return replace(block, groups=rows.codes[span].astype(np.int32), weights=np.ascontiguousarray(rows.weights[span]))

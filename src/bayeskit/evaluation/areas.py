@@ -33,8 +33,8 @@ def log_odds(logs: Float) -> Float:
         out = logs - np.log1p(-np.exp(logs))  # of P(c) alone, so that rows that tie in it stay tied
         sure = logs > SURE
         for c in np.flatnonzero(sure.any(axis=0)).tolist():  # 1 - P(c) has lost its digits, the others have not
-            some = sure[:, c]
-            out[some, c] = logs[some, c] - np.logaddexp.reduce(np.delete(logs[some], c, axis=1), axis=1)
+            at = sure[:, c]
+            out[at, c] = logs[at, c] - np.logaddexp.reduce(np.delete(logs[at], c, axis=1), axis=1)
         return out
 
 

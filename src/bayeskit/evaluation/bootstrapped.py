@@ -61,9 +61,9 @@ class Influence:
         covariance = first / b - np.outer(often / b, middle / b)
         size = n * (1 - 1 / n) ** -n
         direct = n * share[:, None] * (mine - share @ mine)
-        whole = ((direct + size * covariance) ** 2).sum(axis=0)
+        squares = ((direct + size * covariance) ** 2).sum(axis=0)
         chance = size**2 * (second / b - (first / b) ** 2).sum(axis=0) / b
-        return cls(np.sqrt(np.maximum(whole - chance, (direct**2).sum(axis=0))) / n)
+        return cls(np.sqrt(np.maximum(squares - chance, (direct**2).sum(axis=0))) / n)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Bootstrapped:
     @property
     def confusion(self) -> Float:
         """Blended as the accuracy is, which it therefore has: (K, actions)."""
-        new, apparent = (sums.confusion[0] for sums in self.new.aligned(self.apparent))
+        new, apparent = (sums.confusion[0] for sums in self.new.align(self.apparent))
         weight = self._weight("accuracy", self.plus)
         blend: Float = weight * new + (1 - weight) * apparent * (new.sum() / apparent.sum())
         return blend
@@ -110,7 +110,7 @@ class Bootstrapped:
     @property
     def squared(self) -> Float:
         """Squared weights of the rows, by what was done by models that have not drawn them: (K, actions)."""
-        table: Float = self.new.aligned(self.apparent)[0].squared[0]
+        table: Float = self.new.align(self.apparent)[0].squared[0]
         return table
 
     def value(self, name: str) -> float:

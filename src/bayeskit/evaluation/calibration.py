@@ -39,7 +39,7 @@ def debiased_square(table: Float) -> float:
     >>> round(debiased_square(np.array([[100.0], [70.0], [80.0], [100.0]])), 6)
     0.008384
     """
-    share, gap, variance = _known(table)
+    share, gap, variance = _shares_and_gaps(table)
     return float(share @ (gap**2 - variance)) if len(share) else float("nan")
 
 
@@ -50,7 +50,7 @@ def square_interval(table: Float) -> Interval:
     s (g² + v): gaps lie where a model is too sure, chance elsewhere. The ends are the θ for which what was seen is the
     97.5 % and 2.5 % point. There is none where many rows have one probability below 1: shares are by chance.
     """
-    share, gap, variance = _known(table)
+    share, gap, variance = _shares_and_gaps(table)
     if not len(share) or not (variance > 0).any():
         return no_interval("too few rows")
     unsure = table[0, table[1] < (1 - 1e-6) * table[0]]
@@ -80,7 +80,7 @@ def _crossing(falling: Callable[[float], float], point: float) -> float:
     return (low + high) / 2
 
 
-def _known(table: Float) -> tuple[Float, Float, Float]:
+def _shares_and_gaps(table: Float) -> tuple[Float, Float, Float]:
     """Share of the weight, gap and variance by chance of the cells that have more than one row: (cells,) each."""
     weight, gap, came, rows = (field[_cells(table)[-1] > 1] for field in _cells(table))
     return weight / weight.sum() if len(weight) else weight, gap, came * (1 - came) / (rows - 1)

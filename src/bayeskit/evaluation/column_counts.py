@@ -66,16 +66,20 @@ def known_columns(model: Model, share: float = 1.0, other: Mapping[str, Margin] 
     ``other`` are margins of a second model, whose cells no border may divide.
     """
     found = margins(model.features)
-    whole = model.counted.weight
+    total_weight = model.counted.weight
     return [
-        _known(model, name, found.get(name, Margin()), whole, share, None if other is None else other.get(name))
+        _known_column(
+            model, name, found.get(name, Margin()), total_weight, share, None if other is None else other.get(name)
+        )
         for name in model.schema.names
     ]
 
 
-def _known(model: Model, name: str, margin: Margin, whole: float, share: float, other: Margin | None) -> Known:
+def _known_column(
+    model: Model, name: str, margin: Margin, total_weight: float, share: float, other: Margin | None
+) -> Known:
     column = model.schema[name]
-    rows = whole if margin.rows is None else margin.rows
+    rows = total_weight if margin.rows is None else margin.rows
     if not column.numeric:
         if margin.levels is None:
             return Known(name, column.kind, None, None, (), Counts(rows * share, np.nan))
@@ -122,14 +126,14 @@ def _side(margin: Margin, borders: Float | None, sums: Sequence[Summed], rows: f
     return Counts(rows * share, there * share, cells=cells, spreads=spreads)
 
 
-def counted_by(model: Model, known: Sequence[Known], share: float = 1.0) -> dict[str, Counts]:
+def counts_of(model: Model, known: Sequence[Known], share: float = 1.0) -> dict[str, Counts]:
     """The same columns as another model counted them."""
-    found, whole, out = margins(model.features), model.counted.weight, {}
+    found, total_weight, out = margins(model.features), model.counted.weight, {}
     for one in known:
         if one.name not in model.schema.names or not one.tested:
             continue
         margin = found.get(one.name, Margin())
-        rows = whole if margin.rows is None else margin.rows
+        rows = total_weight if margin.rows is None else margin.rows
         if one.levels is None and model.schema[one.name].numeric:
             out[one.name] = _side(margin, one.borders, one.sums, rows, share)
         elif one.levels is not None and margin.levels is not None and not model.schema[one.name].numeric:
@@ -169,7 +173,7 @@ def _borders(cells: Cells, other: Cells | None) -> Float | None:
 
 
 @dataclass
-class Tally:
+class ColumnCounter:
     """New rows counted batch by batch in the cells of what a model knows."""
 
     known: Sequence[Known]
@@ -204,8 +208,8 @@ class Tally:
                 self._numbers(one, x, w)
             elif one.levels is not None:
                 codes = block.codes[block.schema.coded_index[one.name]]
-                hole = one.levels.index.get(MISSING, -1)
-                here = (codes != -1) & (codes != hole)
+                missing_code = one.levels.index.get(MISSING, -1)
+                here = (codes != -1) & (codes != missing_code)
                 seen = here & (codes >= 0)
                 self.levels[one.name] += np.bincount(codes[seen], w[seen], minlength=len(one.levels))
                 if (codes == -2).any():
@@ -222,8 +226,8 @@ class Tally:
         for v, s in enumerate(one.sums):
             if s.deviation > 0:
                 seen = s.view.of(s.view.support.mask(x))
-                some = ~np.isnan(seen)
-                z, mass = (seen[some] - s.mean) / s.deviation, w[some]
+                present = ~np.isnan(seen)
+                z, mass = (seen[present] - s.mean) / s.deviation, w[present]
                 self.powers[one.name][v] += [mass @ mass, *(float(mass @ z**power) for power in range(5))]
 
     def _strange(self, name: str, batch: Batch, which: Array, w: Float) -> None:

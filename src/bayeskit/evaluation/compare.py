@@ -78,7 +78,7 @@ def compare(
     True
     """
     check_correction(correction)
-    named = dict(models) if isinstance(models, Mapping) else _named(models)
+    named = dict(models) if isinstance(models, Mapping) else _name_models(models)
     plan = plan_run(LabelledSource(X, y, sample_weight, groups), method, costs, reject, random_state)
     if baselines:
         named |= {name: model for name, model in usual(plan.rows).items() if name not in named}
@@ -91,7 +91,7 @@ def compare(
     return Comparison(found, by, kind_of(X), correction)
 
 
-def _named(models: Any) -> Json:
+def _name_models(models: Any) -> Json:
     """Models by the names of their classes, numbered where one occurs twice."""
     given = list(models) if isinstance(models, list | tuple) else [models]
     kinds = [type(model).__name__ for model in given]

@@ -72,16 +72,16 @@ class Comparison(TableRepr):
         each = mine.by_fold(by) - theirs.by_fold(by)
         each = each[np.isfinite(each)]
         if len(each) > 1 and isinstance(mine, Measures):
-            return _tested(value, corrected_error(each, mine.ratio), len(each) - 1, "folds, corrected t")
+            return _test(value, corrected_error(each, mine.ratio), len(each) - 1, "folds, corrected t")
         score = SCORES[by]
         if isinstance(mine, Measures) and isinstance(theirs, Measures) and isinstance(score, ByRow):
             loss = _of_rows(score, mine) - _of_rows(score, theirs)
             if mine.kept is not None and len(loss):
-                weights, some = mine.kept.rows.weights, np.isfinite(loss)
-                w, apart = weights[some], loss[some] - np.average(loss[some], weights=weights[some])
+                weights, judged = mine.kept.rows.weights, np.isfinite(loss)
+                w, apart = weights[judged], loss[judged] - np.average(loss[judged], weights=weights[judged])
                 freedom = max(float(effective(w.sum(), w @ w)) - 1, 1.0)
                 error = np.sqrt(np.average(apart**2, weights=w) / freedom)
-                return _tested(value, error, freedom, "rows, paired t")
+                return _test(value, error, freedom, "rows, paired t")
         return Difference(value, np.nan, np.nan, np.nan, "no test")
 
     def differences(self, by: str | None = None) -> tuple[Difference, ...]:
@@ -191,7 +191,7 @@ def check_measure(by: str, evaluation: Evaluation) -> None:
         raise InputError(f"by={by!r}: choose one of {', '.join(evaluation.measures.names)}")
 
 
-def _tested(value: float, error: float, freedom: float, how: str) -> Difference:
+def _test(value: float, error: float, freedom: float, how: str) -> Difference:
     if not error > 0:
         return Difference(value, value, value, 1.0 if value == 0 else 0.0, how)
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
@@ -203,8 +203,8 @@ def _of_rows(score: ByRow, found: Measures) -> Float:
     kept = found.kept
     if kept is None:
         return np.empty(0)
-    some = kept.rows.counted & (kept.action >= 0)
+    judged = kept.rows.counted & (kept.action >= 0)
     out = np.full(len(kept.rows), np.nan)
     rows = PredictedRows(kept.rows.codes, kept.proba, kept.rows.weights, kept.action, found.decision_costs)
-    out[some] = score.of_rows(rows.take(some))
+    out[judged] = score.of_rows(rows.take(judged))
     return out

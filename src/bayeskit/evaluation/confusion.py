@@ -166,12 +166,12 @@ class Confusion(TableRepr):
         if rate == "f1":
             return dirichlet_interval(f1, value, against_rest(self.effective, k))
         mine = np.arange(len(self.labels)) == k
-        some = {
+        cells = {
             "sensitivity": mine[:, None],
             "specificity": ~mine[:, None],
             "precision": np.eye(len(mine), self.matrix.shape[1])[k] > 0,
         }
-        judged = np.broadcast_to(some[rate], self.matrix.shape)
+        judged = np.broadcast_to(cells[rate], self.matrix.shape)
         return wilson(value, float(effective(self.matrix[judged].sum(), self.squared[judged].sum())))
 
     def cost(self, costs: CostsLike) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from bayeskit.arrays import Classifier, Label, Seed
 from bayeskit.errors import InputError
-from bayeskit.evaluation.evaluate import fitted, plan_run
-from bayeskit.evaluation.fitted_run import examined
+from bayeskit.evaluation.evaluate import fit_copy, plan_run
+from bayeskit.evaluation.fitted_run import evaluate_fitted
 from bayeskit.evaluation.methods import MethodLike
 from bayeskit.evaluation.populations import Populations
 from bayeskit.evaluation.refit import Refit
@@ -68,13 +68,13 @@ def cross_population(
     Refit(model, next(iter(samples.values())))  # refuses a model without probabilities
     found = {}
     for train, learned in samples.items():
-        ready = fitted(model, learned)
+        ready = fit_copy(model, learned)
         for test, sample in samples.items():
             if train == test:
                 given = LabelledSource(sample.X, sample.y, sample.weight)
                 found[train, test] = plan_run(given, method, random_state=random_state).run(model, n_jobs)
             else:
-                found[train, test] = examined(ready, sample, "another population")
+                found[train, test] = evaluate_fitted(ready, sample, "another population")
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
 
 

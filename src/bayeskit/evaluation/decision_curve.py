@@ -119,9 +119,9 @@ class DecisionCurve(TableRepr):
         return f"net benefit of acting on P({self.label}), in true positives a row"
 
     def _lines(self) -> list[list[str]]:
-        some = np.unique(np.linspace(0, len(self.threshold) - 1, min(9, len(self.threshold))).astype(int)).tolist()
+        chosen = np.unique(np.linspace(0, len(self.threshold) - 1, min(9, len(self.threshold))).astype(int)).tolist()
         lines = [["threshold", "net benefit", "95 % from", "to", "treat all", "treat none"]]
-        for i in some:
-            shown = (self.benefit[i], self.low[i], self.high[i], self.treat_all[i], 0.0)
-            lines.append([f"{self.threshold[i]:g}", *(f"{x:.4f}" for x in shown)])
+        for i in chosen:
+            values = (self.benefit[i], self.low[i], self.high[i], self.treat_all[i], 0.0)
+            lines.append([f"{self.threshold[i]:g}", *(f"{x:.4f}" for x in values)])
         return lines

@@ -49,7 +49,7 @@ class DecisionCosts:
             found[self.own.abstain] = -1
         return np.array(found, dtype=np.int64)
 
-    def _taken(self, expected: Float, action: Int) -> Int:
+    def _columns_of_actions(self, expected: Float, action: Int) -> Int:
         """The column of the table each row's action is in, -1 if it is left undecided: (n,)."""
         if self.own is not None:
             column = self._column[action]
@@ -64,11 +64,11 @@ class DecisionCosts:
         least = expected[np.arange(len(best)), best]
         return best if self.reject is None else np.where(least <= self.reject, best, -1)
 
-    def tallied(self, codes: Int, proba: Float, action: Int) -> Float:
+    def tally(self, codes: Int, proba: Float, action: Int) -> Float:
         """By row what the action was expected to cost and turned out to, whether it was decided, by naming a class,
         and rightly: (COST, n). ``action`` is what the model does."""
         expected, row = proba @ self.table, np.arange(len(codes))
-        column = self._taken(expected, action)
+        column = self._columns_of_actions(expected, action)
         decided, undecided = column >= 0, 0.0 if self.reject is None else self.reject
         least = np.where(decided, expected[row, column], undecided)
         realised = np.where(decided, self.table[codes, column], undecided)
@@ -80,7 +80,7 @@ class DecisionCosts:
 class Actions:
     """Codes are those of the classes, which a model may name, then of whatever else it does.
 
-    >>> codes, actions = Actions(("ill", "well")).coded(["well", "wait", "ill"])
+    >>> codes, actions = Actions(("ill", "well")).encode(["well", "wait", "ill"])
     >>> codes.tolist(), actions.others
     ([1, 2, 0], ('wait',))
     """
@@ -93,7 +93,7 @@ class Actions:
     def names(self) -> tuple[Label, ...]:
         return (*self.classes, *self.others)
 
-    def coded(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
+    def encode(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
         """The code of each action taken, (n,), and the actions with those that are new."""
         code = {name: k for k, name in enumerate(self.names)}
         listed = taken.tolist() if isinstance(taken, np.ndarray) else list(taken)

@@ -12,7 +12,7 @@ from bayeskit.arrays import Classifier, Frame, Json, TableLike, WeightsLike
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import InputError, KindError
-from bayeskit.evaluation.column_counts import Counts, Known, counted_by, known_columns
+from bayeskit.evaluation.column_counts import Counts, Known, counts_of, known_columns
 from bayeskit.evaluation.new_rows import Accuracy, Evidence, read_new_rows
 from bayeskit.evaluation.protocols import ReadsTables
 from bayeskit.model.model import Model
@@ -221,19 +221,20 @@ def drift(
     known_model = _reader(model, "model")
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise InputError(f"level={level!r}: give a chance between 0 and 1, as 0.05")
-    whole = known_model.counted.weight
-    if effective_rows is not None and not 0 < effective_rows <= whole:
+    total_weight = known_model.counted.weight
+    if effective_rows is not None and not 0 < effective_rows <= total_weight:
         raise InputError(
-            f"effective_rows={effective_rows!r}: give a number above 0, and at most the {whole:,.10g} rows of the model"
+            f"effective_rows={effective_rows!r}: give a number above 0, and at most the {total_weight:,.10g} rows "
+            f"of the model"
         )
-    share = 1.0 if effective_rows is None else float(effective_rows) / whole
+    share = 1.0 if effective_rows is None else float(effective_rows) / total_weight
     notes = _notes(known_model, effective_rows)
     other = _reader(new, "new") if isinstance(new, ReadsTables) else None
     if other is not None:
         if sample_weight is not None:
             raise InputError("sample_weight belongs to rows; a second model has the weights it was fitted with")
         known = known_columns(known_model, share, margins(other.features))
-        counts = counted_by(other, known)
+        counts = counts_of(other, known)
         shift, accuracy, evidence, rows = None, None, None, other.counted.weight
         notes += ["two models: classes and evidence need rows; spreads of columns without cells are tested as normal"]
         if lacking := sorted(set(known_model.schema.names) ^ set(other.schema.names)):
@@ -243,11 +244,18 @@ def drift(
         found = read_new_rows(model, known_model, new, sample_weight, known)
         counts, shift, accuracy, evidence, rows = found.counts, found.shift, found.accuracy, found.evidence, found.rows
         notes += [*found.notes, *(["classes and evidence come from a random sample of the rows"] * found.sampled)]
-    columns = [_compared(one, counts[one.name]) for one in known if one.name in counts]
+    columns = [_compare(one, counts[one.name]) for one in known if one.name in counts]
     if untested := [c.name for c in columns if np.isnan(c.p)]:
         notes.append(f"values not compared: {', '.join(untested[:12])}{', ...' * (len(untested) > 12)}")
     return Drift(
-        _judged(columns, float(level)), whole * share, rows, float(level), shift, accuracy, evidence, tuple(notes)
+        _adjust(columns, float(level)),
+        total_weight * share,
+        rows,
+        float(level),
+        shift,
+        accuracy,
+        evidence,
+        tuple(notes),
     )
 
 
@@ -266,7 +274,7 @@ def _notes(model: Model, effective_rows: float | None) -> list[str]:
     return ["the model was fitted with weights and counts each as so many rows; if they are none, give effective_rows"]
 
 
-def _compared(known: Known, new: Counts) -> ColumnDrift:
+def _compare(known: Known, new: Counts) -> ColumnDrift:
     """One column, before the tests of all are adjusted."""
     old = known.counts
     measure, size, psi, p = _values(known, new)
@@ -323,7 +331,7 @@ def _moments(old: Counts, new: Counts) -> tuple[str, float, float, float]:
     return "mean difference", size, psi, min(1.0, len(held) * min(held))
 
 
-def _judged(columns: list[ColumnDrift], level: float) -> tuple[ColumnDrift, ...]:
+def _adjust(columns: list[ColumnDrift], level: float) -> tuple[ColumnDrift, ...]:
     """All tests adjusted together, the most moved columns first."""
     n = len(columns)
     adjusted = holm(np.array([c.p for c in columns] + [c.missing_p for c in columns]))

@@ -47,7 +47,7 @@ from bayeskit.evaluation.methods import (
 )
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.protocols import SupportsSpec, can_fit
-from bayeskit.evaluation.refit import FoldModels, Refit, done_by, weighted
+from bayeskit.evaluation.refit import FoldModels, Refit, actions_by, weight_argument
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
@@ -126,7 +126,7 @@ def evaluate(
     """
     method = method_of(method)
     plan = plan_run(LabelledSource(X, y, sample_weight, groups), method, costs, reject, random_state)
-    into = None if by is None else _grouped(by, X, y, method)
+    into = None if by is None else _groupings(by, X, y, method)
     found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
     found = replace(found, random_state=random_state)
     if into is None:
@@ -134,7 +134,7 @@ def evaluate(
     return replace(found, groups=Groups.of(found.measures, found.classes, into, found.others, found.kind))
 
 
-def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method) -> tuple[Grouping, ...]:
+def _groupings(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method) -> tuple[Grouping, ...]:
     """The groups of rows to judge, refused before any model is fitted."""
     if is_outside(X):
         raise InputError("by= judges groups of rows that were kept, and a file is read in passes; read it into memory")
@@ -222,19 +222,19 @@ class MemoryRun:
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
             logs, done, held = way.left_out()
-            action, actions = _coded(actions, logs, done)
+            action, actions = _code_actions(actions, logs, done)
             measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), decision_costs, action, left_out=True)
         elif isinstance(self.method, Bootstrap632):
             held = way.grids
-            measures, actions = _resampled(way, rows, decision_costs, self.method, self.seed, actions)
+            measures, actions = _evaluate_draws(way, rows, decision_costs, self.method, self.seed, actions)
         else:
             held = way.grids
-            measures, actions = _divided(way, rows, decision_costs, self.splits, actions)
-        whole = cache(partial(fitted, model, self.sample))
+            measures, actions = _evaluate_splits(way, rows, decision_costs, self.splits, actions)
+        full_model = cache(partial(fit_copy, model, self.sample))
         if isinstance(measures, Measures) and isinstance(self.method, CrossValidation | LeaveOneOut):
             new = measures.value("accuracy")
             measures = replace(
-                measures, overlap=lambda: design_effect(new, _own_accuracy(whole(), self.sample, actions))
+                measures, overlap=lambda: design_effect(new, _own_accuracy(full_model(), self.sample, actions))
             )
         return Evaluation(
             rows.classes,
@@ -243,7 +243,7 @@ class MemoryRun:
             way.computed,
             type(model).__name__,
             self.sample.kind,
-            whole,
+            full_model,
             self.sample.X,
             self.sample.y,
             others=actions.others,
@@ -280,24 +280,24 @@ def _way(
     return Refit(model, sample, n_jobs, kept)
 
 
-def _coded(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | None, Actions]:
+def _code_actions(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | None, Actions]:
     """What was done with each row by code, and the actions with those that came up; None is the most probable class."""
     if done is None:
         return None, actions
     tested = ~np.isnan(logs[:, 0])
     codes = np.full(len(logs), -1, dtype=np.int64)
-    codes[tested], actions = actions.coded(done[tested])
+    codes[tested], actions = actions.encode(done[tested])
     return codes, actions
 
 
-def _divided(
+def _evaluate_splits(
     way: Algebra | Refit, rows: Rows, decision_costs: DecisionCosts | None, splits: Iterable[Split], actions: Actions
 ) -> tuple[Measures, Actions]:
     trials, parts, ratios = [], [], []
     for split in splits:
         logs, done = way.out_of_fold(split)
         proba = np.exp(logs)
-        action, actions = _coded(actions, logs, done)
+        action, actions = _code_actions(actions, logs, done)
         tested = np.isin(np.arange(split.folds), split.tested)
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
@@ -314,11 +314,11 @@ def _divided(
 def _own_accuracy(model: Classifier, sample: LabelledTable, actions: Actions) -> float:
     """The accuracy of the model of all rows on these rows."""
     rows = sample.rows
-    codes, _ = actions.coded(done_by(model, sample.features))
+    codes, _ = actions.encode(actions_by(model, sample.features))
     return float(np.average(codes == rows.codes, weights=rows.weights * rows.counted))
 
 
-def _resampled(
+def _evaluate_draws(
     way: Algebra | Refit,
     rows: Rows,
     decision_costs: DecisionCosts | None,
@@ -332,9 +332,9 @@ def _resampled(
     codes, weights = np.maximum(rows.codes, 0), rows.weights * rows.counted
     times = reduce(lambda so_far, drawn: so_far + (drawn == 0), draws(), np.zeros(len(rows)))
     once = np.divide(weights, times, out=np.zeros(len(rows)), where=times > 0)
-    answers = way.resampled(chain([rows.counted.astype(np.float64)], draws()))
+    answers = way.resample(chain([rows.counted.astype(np.float64)], draws()))
     _, (logs, done) = next(answers)
-    action, actions = _coded(actions, logs, done)
+    action, actions = _code_actions(actions, logs, done)
     share = np.bincount(codes, weights, minlength=len(rows.classes))
     seen = PredictedRows(rows.codes, np.exp(logs), weights, action, decision_costs)
     apparent, chance = ScoreSums.of(seen), _by_chance(seen, share / share.sum())
@@ -342,7 +342,7 @@ def _resampled(
     votes, each, new = np.zeros((len(rows), len(actions.names))), [], ScoreSums.empty(1, len(rows.classes))
     for drawn, (logs, done) in answers:
         proba, group = np.exp(logs), np.where(drawn == 0, 0, -1)
-        action, actions = _coded(actions, logs, done)
+        action, actions = _code_actions(actions, logs, done)
         votes = np.pad(votes, ((0, 0), (0, len(actions.names) - votes.shape[1])))
         out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
@@ -378,12 +378,12 @@ def _by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
     return reduce(ScoreSums.merge, each)
 
 
-def fitted(model: Classifier, sample: LabelledTable) -> Any:
+def fit_copy(model: Classifier, sample: LabelledTable) -> Any:
     """A copy of the model, fitted to all rows."""
     if isinstance(model, SupportsSpec):
         return clone(model).fit(sample.X, sample.y, sample.weight)
     X, y, weight = sample.take(np.flatnonzero(sample.rows.counted))
-    return clone(model).fit(X, y, **weighted(model, weight))
+    return clone(model).fit(X, y, **weight_argument(model, weight))
 
 
 def _generator(random_state: Seed) -> np.random.Generator:

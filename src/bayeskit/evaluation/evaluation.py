@@ -133,7 +133,7 @@ class Evaluation(TableRepr):
         name : str
             Name of a measure.
         """
-        return self.measures.value(self._known(name))
+        return self.measures.value(self._check_score(name))
 
     def interval(self, name: str) -> Interval:
         """Where a score lies with 95 % confidence, and how that was found.
@@ -148,7 +148,7 @@ class Evaluation(TableRepr):
         name : str
             Name of a measure.
         """
-        return self.measures.interval(self._known(name))
+        return self.measures.interval(self._check_score(name))
 
     # -- tables ----------------------------------------------------------------------------------
 
@@ -200,8 +200,10 @@ class Evaluation(TableRepr):
         return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas}
 
     def _folds(self) -> Json:
-        shown = (name for name in self.measures.names if SCORES[name].headline and isinstance(SCORES[name], SumScore))
-        each = {name: self.measures.by_fold(name) for name in shown}
+        headline = (
+            name for name in self.measures.names if SCORES[name].headline and isinstance(SCORES[name], SumScore)
+        )
+        each = {name: self.measures.by_fold(name) for name in headline}
         return {"fold": np.arange(len(each["accuracy"])), **each}
 
     def _rows(self) -> Json:
@@ -246,9 +248,9 @@ class Evaluation(TableRepr):
         kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
-        some = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
+        judged = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
         k = labels.index(label)
-        found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
+        found = curve(kept.odds[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged])
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
     def decision_curve(self, label: Label, thresholds: Sequence[float] | None = None) -> DecisionCurve:
@@ -264,8 +266,8 @@ class Evaluation(TableRepr):
         kept, labels = self._must_keep("a decision curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
-        some, k = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1), labels.index(label)
-        mine = kept.proba[some, k], kept.rows.codes[some] == k, kept.rows.weights[some]
+        judged, k = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1), labels.index(label)
+        mine = kept.proba[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged]
         given = THRESHOLDS if thresholds is None else np.asarray(thresholds, dtype=np.float64)
         return replace(DecisionCurve.of(label, *mine, given), kind=self.kind)
 
@@ -329,9 +331,9 @@ class Evaluation(TableRepr):
         return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}{held}"
 
     def _lines(self) -> list[list[str]]:
-        shown = (name for name in self.measures.names if SCORES[name].headline)
+        headline = (name for name in self.measures.names if SCORES[name].headline)
         lines = [["", "value", "95 % from", "to", "baseline", "by"]]
-        for name in shown:
+        for name in headline:
             found = self.measures.interval(name)
             ends = ("–" if np.isnan(x) else f"{x:.4f}" for x in (found.low, found.high))
             value, constant = (f"{measures.value(name):.4f}" for measures in (self.measures, self.baseline))
@@ -351,7 +353,7 @@ class Evaluation(TableRepr):
             raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
         return self._kept
 
-    def _known(self, name: str) -> str:
+    def _check_score(self, name: str) -> str:
         """The name of a score that was taken."""
         if name in self.measures.names:
             return name

@@ -58,8 +58,8 @@ class Rate:
     @property
     def homogeneity(self) -> tuple[float, int]:
         """Pearson's χ² of equal rates and its degrees of freedom; NaN where cells expect too few rows (Cochran)."""
-        some = np.isfinite(self.share) & (self.rows > 0)
-        share, rows = self.share[some], self.rows[some]
+        mask = np.isfinite(self.share) & (self.rows > 0)
+        share, rows = self.share[mask], self.rows[mask]
         if len(share) < 2:
             return float("nan"), 0
         pooled = float(share @ rows / rows.sum())

@@ -22,7 +22,7 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Method
 from bayeskit.evaluation.protocols import ReadsTables
-from bayeskit.evaluation.refit import done_by, logs_of
+from bayeskit.evaluation.refit import actions_by, logs_of
 from bayeskit.evaluation.stream import PARTS, Judged, LabelledSource, sum_scores
 from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.open_table import OpenTable
@@ -44,16 +44,16 @@ class FittedRun:
         check_is_fitted(model)
         given = self.source
         if not is_outside(given.X):
-            return examined(
+            return evaluate_fitted(
                 model, LabelledTable.of(given.X, given.y, given.weight, least=1), AsFitted(), self.costs_for
             )
         known = model.table_reader() if isinstance(model, ReadsTables) else None
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
         table = OpenTable.of(given.X, given.y, given.weight, n_jobs, known.counted.types)
-        return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
+        return self._run_stream(model, table.against(known.schema, type(model).__name__), known.schema.names)
 
-    def _streamed(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
+    def _run_stream(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
         """In two passes, the first for the classes there are; no row is kept."""
         roles, engine, rows = table.source.roles, table.engine, table.source.rows
         label = str(roles.label)
@@ -61,7 +61,7 @@ class FittedRun:
         levels = Levels.of(model.classes_.tolist())
         for values in engine.map(rows, [label], lambda batch, start: batch.column(label).unique()):
             levels = codes_of(values, levels, True, column)[1]
-        classes = _sorted(levels, model.classes_)
+        classes = _sort_labels(levels, model.classes_)
         known = Levels.of(classes.tolist())
         decision_costs, actions = (
             costs_of_decisions(model, self.costs_for(classes), classes),
@@ -74,7 +74,7 @@ class FittedRun:
             weights = np.ones(len(codes)) if given is None else given
             asked = pa.Table.from_batches([batch]).select(list(names))
             logs = logs_of(model, asked, classes)
-            done = actions.coded(done_by(model, asked))[0]
+            done = actions.encode(actions_by(model, asked))[0]
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
             return codes[used], logs[used], weights[used], part[used], done[used]
 
@@ -94,7 +94,7 @@ class FittedRun:
         )
 
 
-def examined(
+def evaluate_fitted(
     model: Classifier,
     sample: LabelledTable,
     method: Method | str,
@@ -102,11 +102,11 @@ def examined(
 ) -> Evaluation:
     """A fitted model on rows in memory."""
     levels = Levels.of([*model.classes_.tolist(), *sample.rows.classes.tolist()])
-    classes = _sorted(levels, model.classes_, sample.rows.classes)
+    classes = _sort_labels(levels, model.classes_, sample.rows.classes)
     place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
     rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
     logs = logs_of(model, sample.features, classes)
-    action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
+    action, actions = actions_of(model, classes).encode(actions_by(model, sample.features))
     return Evaluation(
         classes,
         Measures.of(rows, logs, 0.0, costs_of_decisions(model, costs_for(classes), classes), action),
@@ -121,7 +121,7 @@ def examined(
     )
 
 
-def _sorted(levels: Levels, *given: Array) -> Array:
+def _sort_labels(levels: Levels, *given: Array) -> Array:
     """The labels, sorted, in the type that all of those given have."""
     kinds = {array.dtype.kind for array in given}
     same = len(kinds) == 1 and kinds <= set("biufU")

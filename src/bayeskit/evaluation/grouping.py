@@ -58,13 +58,13 @@ class Grouping:
         levels = coded.dictionary.to_pylist()
         often = np.bincount(codes[codes >= 0], minlength=len(levels))
         order = sorted(range(len(levels)), key=lambda i: (-often[i], i))
-        shown = order if len(order) <= most else order[: most - 1]
-        shown = sorted(shown, key=lambda i: (str(type(levels[i])), levels[i]))
-        place = np.full(len(levels) + 1, len(shown), dtype=np.int64)
-        place[shown] = np.arange(len(shown))
-        groups = [f"{levels[i]:.6g}" if isinstance(levels[i], float) else str(levels[i]) for i in shown]
-        if len(shown) < len(levels):
-            groups.append(f"{len(levels) - len(shown):,} other levels")
+        kept = order if len(order) <= most else order[: most - 1]
+        kept = sorted(kept, key=lambda i: (str(type(levels[i])), levels[i]))
+        place = np.full(len(levels) + 1, len(kept), dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        groups = [f"{levels[i]:.6g}" if isinstance(levels[i], float) else str(levels[i]) for i in kept]
+        if len(kept) < len(levels):
+            groups.append(f"{len(levels) - len(kept):,} other levels")
         place[-1] = len(groups)
         return cls(name, tuple(groups), place[codes])._with_missing(codes < 0)
 
@@ -86,7 +86,7 @@ class Grouping:
     def _with_missing(self, gone: Any) -> Grouping:
         return replace(self, groups=(*self.groups, MISSING)) if gone.any() else self
 
-    def crossed(self, other: Grouping) -> Grouping:
+    def cross(self, other: Grouping) -> Grouping:
         """Every group of one with every group of the other, those that have rows."""
         pair = self.codes * len(other.groups) + other.codes
         there, codes = np.unique(pair, return_inverse=True)
@@ -100,12 +100,12 @@ def groupings(by: GroupsLike, sample: LabelledTable) -> tuple[Grouping, ...]:
 
     ``by`` is the name of a column, several names, or a mapping of names to values of the rows.
     """
-    given = _given(by, sample)
+    given = _columns_of(by, sample)
     each = [Grouping.of(name, values) for name, values in given.items()]
-    return (*each, reduce(Grouping.crossed, each)) if len(each) > 1 else tuple(each)
+    return (*each, reduce(Grouping.cross, each)) if len(each) > 1 else tuple(each)
 
 
-def _given(by: GroupsLike, sample: LabelledTable) -> dict[str, pa.ChunkedArray]:
+def _columns_of(by: GroupsLike, sample: LabelledTable) -> dict[str, pa.ChunkedArray]:
     rows = len(sample.rows)
     if isinstance(by, Mapping):
         return {str(name): _array(str(name), values, rows) for name, values in by.items()}

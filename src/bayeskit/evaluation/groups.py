@@ -30,17 +30,17 @@ Z = float(ndtri((1 + LEVEL) / 2))
 FEW = 20  # rows of a group below which losses may hide their tail, so that means have no interval and nothing a test
 
 
-def measures_of(found: Measures, some: Bool) -> Measures:
+def measures_of(found: Measures, mask: Bool) -> Measures:
     """The measures of some of the rows, predicted as they were; rows must have been kept."""
     assert found.kept is not None
     rows, costs = found.kept.rows, found.decision_costs
-    groups = None if rows.groups is None else rows.groups[some]
-    mine = Rows(rows.codes[some], rows.weights[some], rows.classes, groups)
+    groups = None if rows.groups is None else rows.groups[mask]
+    mine = Rows(rows.codes[mask], rows.weights[mask], rows.classes, groups)
     repeats, parts = [], []
     for trial in found.kept.repeats:
-        action = None if trial.action is None else trial.action[some]
-        logs = None if trial.logs is None else trial.logs[some]
-        one = Repeat(trial.proba[some], trial.fold[some], action, logs)
+        action = None if trial.action is None else trial.action[mask]
+        logs = None if trial.logs is None else trial.logs[mask]
+        one = Repeat(trial.proba[mask], trial.fold[mask], action, logs)
         predicted = PredictedRows(mine.codes, one.proba, mine.weights, action, costs)
         parts.append(ScoreSums.of(predicted, one.fold, int(trial.fold.max()) + 1))
         repeats.append(one)
@@ -124,7 +124,7 @@ class Groups(TableRepr):
 
     def __getitem__(self, name: str) -> dict[str, Measures]:
         """The measures of each group of a column."""
-        return {group: mine for group, (mine, _) in self._parts[self._known(name)].items()}
+        return {group: mine for group, (mine, _) in self._parts[self._check_name(name)].items()}
 
     def confusion(self, name: str, group: str) -> Confusion:
         """The confusion of one group.
@@ -151,7 +151,7 @@ class Groups(TableRepr):
         measure : str
             Name of a measure.
         """
-        parts = self._parts[self._known(name)]
+        parts = self._parts[self._check_name(name)]
         found = {group: difference(measure, mine, rest) for group, (mine, rest) in parts.items()}
         if len(found) < 3:  # both are the same test
             return found
@@ -250,7 +250,7 @@ class Groups(TableRepr):
         counts, squared = (np.pad(table, ((0, 0), (0, max(more, 0)))) for table in (mine.confusion, mine.squared))
         return Confusion(counts, self.classes, self.kind, self.others, squared)
 
-    def _known(self, name: str) -> str:
+    def _check_name(self, name: str) -> str:
         if name not in self.names:
             raise InputError(f"rows are not grouped by {name!r} (they are by {', '.join(self.names)})")
         return name
@@ -259,11 +259,11 @@ class Groups(TableRepr):
         return "each group against all other rows; p by Holm over the groups"
 
     def _lines(self) -> list[list[str]]:
-        shown = [name for name in self.measures.names if SCORES[name].headline]
-        lines = [["by", "group", "rows", *(name.replace("_", " ") for name in shown)]]
+        headline = [name for name in self.measures.names if SCORES[name].headline]
+        lines = [["by", "group", "rows", *(name.replace("_", " ") for name in headline)]]
         for name, parts in self._parts.items():
-            apart = {measure: self.differences(name, measure) for measure in shown}
+            apart = {measure: self.differences(name, measure) for measure in headline}
             for group, (mine, _) in parts.items():
-                cells = [f"{mine.value(m):.4f}{'*' if apart[m][group].p < 1 - LEVEL else ' '}" for m in shown]
+                cells = [f"{mine.value(m):.4f}{'*' if apart[m][group].p < 1 - LEVEL else ' '}" for m in headline]
                 lines.append([name, group, f"{mine.total.weight[0]:.10g}", *cells])
-        return [*lines, ["", "* p < 0.05", *[""] * (1 + len(shown))]]
+        return [*lines, ["", "* p < 0.05", *[""] * (1 + len(headline))]]

@@ -52,13 +52,13 @@ def by_rows(value: float, variance: float, third: float, rows: float) -> Interva
         return Interval(value, value, "rows, t")
     t, skewness = float(stdtrit(rows - 1, (1 + LEVEL) / 2)), third / variance**1.5 / np.sqrt(rows)
 
-    def turned(q: float) -> float:
+    def quantile(q: float) -> float:
         if abs(skewness) < 1e-6:
             return q
         return float(3 * (np.cbrt(1 + skewness * (q - skewness / 6)) - 1) / skewness)
 
     error = float(np.sqrt(variance / (rows - 1)))
-    return Interval(value - turned(t) * error, value - turned(-t) * error, "rows, t after Hall")
+    return Interval(value - quantile(t) * error, value - quantile(-t) * error, "rows, t after Hall")
 
 
 def mean_of_shares(shares: Float, rows: Float) -> Interval:

@@ -132,7 +132,7 @@ class Measures:
         """The area under the curve of each class against the rest, NaN where one of the two has no rows: (K,)."""
         if self.kept is not None:
             return self.kept.areas()
-        return np.full(self.sums.confusion.shape[1], np.nan) if self.ranks is None else _binned_areas(self.ranks)
+        return np.full(self.sums.confusion.shape[1], np.nan) if self.ranks is None else _areas_of_bins(self.ranks)
 
     @cached_property
     def fold_areas(self) -> Float:
@@ -141,7 +141,7 @@ class Measures:
             return self.kept.fold_areas
         if self.ranks is None or len(self.ranks.table) == 1:
             return np.empty((0, self.sums.confusion.shape[1]))
-        return np.array([_binned_areas(ScoreHistogram(table[None])) for table in self.ranks.table])
+        return np.array([_areas_of_bins(ScoreHistogram(table[None])) for table in self.ranks.table])
 
     @property
     def mean_fold_areas(self) -> Float:
@@ -177,5 +177,5 @@ class Measures:
         return float(self.total.squared.sum()) / max(float(self.total.weight[0]), 1e-300)
 
 
-def _binned_areas(ranks: ScoreHistogram) -> Float:
+def _areas_of_bins(ranks: ScoreHistogram) -> Float:
     return np.array([ranks.area(k)[0] for k in range(ranks.table.shape[1] - 1)])

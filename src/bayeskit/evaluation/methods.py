@@ -29,7 +29,7 @@ class Split:
         kept: Bool = (self.fold != fold) & (self.fold != self.idle)
         return kept
 
-    def kept(self, fold: int) -> Bool:
+    def training_folds(self, fold: int) -> Bool:
         """The folds to learn from: (folds,)."""
         every = np.arange(self.folds)
         kept: Bool = (every != fold) & (every != self.idle)
@@ -68,8 +68,8 @@ class Holdout:
             if rows.groups is not None:
                 test[self._whole_groups(rows, rows.groups, rng)] = 0
             else:
-                for some, share in self._shares(rows):
-                    test[rng.permutation(some)[:share]] = 0
+                for members, share in self._shares(rows):
+                    test[rng.permutation(members)[:share]] = 0
             yield Split(test, 2, (0,))
 
     def _shares(self, rows: Rows) -> Iterator[tuple[Int, int]]:
@@ -147,7 +147,7 @@ class CrossValidation:
         elif isinstance(self.folds, Integral):
             self._check(rows, int(self.folds))
             for _ in range(self.repeats):
-                yield Split(self._dealt(rows, int(self.folds), rng), int(self.folds), tuple(range(int(self.folds))))
+                yield Split(self._deal(rows, int(self.folds), rng), int(self.folds), tuple(range(int(self.folds))))
         else:
             yield _of_numbers(self.folds, rows)
 
@@ -164,16 +164,16 @@ class CrossValidation:
                 stacklevel=6,
             )
 
-    def _dealt(self, rows: Rows, folds: int, rng: np.random.Generator) -> Int:
+    def _deal(self, rows: Rows, folds: int, rng: np.random.Generator) -> Int:
         if rows.groups is not None:
-            return _dealt_groups(rows, rows.groups, folds, self.stratified, rng)
+            return _deal_groups(rows, rows.groups, folds, self.stratified, rng)
         fold = np.empty(len(rows), dtype=np.int64)
         stratum = np.where(rows.counted, rows.codes if self.stratified else 0, len(rows.classes))
         place = 0  # folds are dealt on from class to class, so that they differ by one row at most
         for c in range(len(rows.classes) + 1):  # rows that do not count come last: they move no other
-            some = rng.permutation(np.flatnonzero(stratum == c))
-            fold[some] = (place + np.arange(len(some))) % folds
-            place += len(some)
+            members = rng.permutation(np.flatnonzero(stratum == c))
+            fold[members] = (place + np.arange(len(members))) % folds
+            place += len(members)
         return fold
 
 
@@ -312,8 +312,8 @@ def _of_splitter(splitter: Splitter, rows: Rows) -> Iterator[Split]:
         if not len(train) or not len(test) or often.max() > 1 or often[test].any():
             raise InputError(f"split {number} of {splitter!r} is empty, draws a row twice, or tests on training rows")
         fold[test] = number
-    whole = sum(len(test) for _, test in pairs) == n and (fold >= 0).all()
-    if whole and all(len(train) + len(test) == n for train, test in pairs):
+    complete = sum(len(test) for _, test in pairs) == n and (fold >= 0).all()
+    if complete and all(len(train) + len(test) == n for train, test in pairs):
         yield Split(fold, len(pairs), tuple(range(len(pairs))))
         return
     for train, test in pairs:
@@ -322,7 +322,7 @@ def _of_splitter(splitter: Splitter, rows: Rows) -> Iterator[Split]:
         yield Split(part, 3, (0,), idle=2)
 
 
-def _dealt_groups(rows: Rows, groups: Int, folds: int, stratified: bool, rng: np.random.Generator) -> Int:
+def _deal_groups(rows: Rows, groups: Int, folds: int, stratified: bool, rng: np.random.Generator) -> Int:
     """Whole groups, largest first, each to the fold that then is most like its fair share of every class."""
     strata = np.where(rows.counted, rows.codes if stratified else 0, -1)
     table = np.zeros((int(groups.max()) + 1, len(rows.classes)))

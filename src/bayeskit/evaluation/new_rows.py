@@ -17,7 +17,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.decision.sampling import draw_rows
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError
-from bayeskit.evaluation.column_counts import Counts, Known, Tally
+from bayeskit.evaluation.column_counts import ColumnCounter, Counts, Known
 from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
@@ -82,10 +82,10 @@ class _Kept:
             self._fewer()
 
     def _fewer(self) -> None:
-        whole = self.columns
-        if len(whole[0]) > self.most:
-            self.limit, self.dropped = np.partition(whole[0], self.most - 1)[self.most - 1], True
-            self.parts = [tuple(c[whole[0] <= self.limit] for c in whole)]
+        columns = self.columns
+        if len(columns[0]) > self.most:
+            self.limit, self.dropped = np.partition(columns[0], self.most - 1)[self.most - 1], True
+            self.parts = [tuple(c[columns[0] <= self.limit] for c in columns)]
 
     @property
     def columns(self) -> tuple[Array, ...]:
@@ -105,7 +105,7 @@ def read_new_rows(
     table = OpenTable.of(X, None, weight, jobs, model.counted.types).against(model.schema, name)
     notes: list[str] = []
     evident = _evidence_of(classifier, model, notes)
-    tally, kept, patterns = Tally(known), _Kept(MOST), _Kept(DRAWN)
+    counter, kept, patterns = ColumnCounter(known), _Kept(MOST), _Kept(DRAWN)
     roles = table.source.roles
 
     def step(model: Model, block: Block, prior: Float, batch: Batch, start: int) -> tuple[Any, ...]:
@@ -115,20 +115,20 @@ def read_new_rows(
         return block, batch, start, weights, said, evidence, _holes(block)
 
     columns = [*([] if isinstance(table.source.rows, Matrix) else model.schema.names), *roles.names]
-    for block, batch, start, weights, said, evidence, holes in BatchPredictor(model, table).steps(
+    for block, batch, start, weights, said, evidence, missing in BatchPredictor(model, table).steps(
         None, step, columns=columns or None
     ):
-        tally.add(block, batch, weights)
+        counter.add(block, batch, weights)
         kept.add(start, said, np.ones(block.rows) if weights is None else weights, evidence)
-        patterns.add(start, holes)
-    if not tally.weight > 0:
+        patterns.add(start, missing)
+    if not counter.weight > 0:
         raise InputError("all weights of the new rows are zero; give rows that count")
     said, mass, evidence = kept.rows()
     prior = classifier.log_prior() if hasattr(classifier, "log_prior") else model.log_prior()
     shift = prior_shift(model.classes, said, prior, mass)
     found = _evidence(model, evidence, mass, patterns.rows()[0], notes) if evident else None
-    counts = tally.counts()
-    total = next(iter(counts.values())).rows if counts else tally.weight
+    counts = counter.counts()
+    total = next(iter(counts.values())).rows if counts else counter.weight
     return NewRows(counts, total, shift, _accuracy(said, shift, mass), found, kept.dropped, tuple(notes))
 
 
@@ -154,7 +154,7 @@ def _evidence_of(classifier: Classifier, model: Model, notes: list[str]) -> bool
     return True
 
 
-def _evidence(model: Model, evidence: Float, mass: Float, holes: Bool, notes: list[str]) -> Evidence | None:
+def _evidence(model: Model, evidence: Float, mass: Float, missing: Bool, notes: list[str]) -> Evidence | None:
     """Held against that of rows which the model draws itself."""
     mean = float(np.average(evidence, weights=mass))
     try:
@@ -162,7 +162,7 @@ def _evidence(model: Model, evidence: Float, mass: Float, holes: Bool, notes: li
     except InputError as error:
         notes.append(f"log p(row) is {mean:.2f} in the mean; the model draws no rows to compare it with ({error})")
         return None
-    pattern = holes[np.arange(DRAWN) % len(holes)]
+    pattern = missing[np.arange(DRAWN) % len(missing)]
     arrays = [pa.array(c, mask=pattern[:, j]) for j, c in enumerate(own)]
     usual = model.evidence(model.block(pa.RecordBatch.from_arrays(arrays, names=list(model.schema.names))))
     low = np.quantile(usual, TAIL)

@@ -87,7 +87,7 @@ class OutOfFold:
     @cached_property
     def fold_areas(self) -> Float:
         """Areas of each class in every tested fold, NaN without rows on both sides: (folds, K)."""
-        return np.array([self._areas(trial, some).area for trial in self.repeats for some in trial.folds()])
+        return np.array([self._areas(trial, mask).area for trial in self.repeats for mask in trial.folds()])
 
     @cached_property
     def mass_tables(self) -> Float:
@@ -97,15 +97,15 @@ class OutOfFold:
     @cached_property
     def fold_mass_tables(self) -> Float:
         """The same of every tested fold: (folds, FIELDS, BINS)."""
-        return np.array([self._mass_table(trial, some) for trial in self.repeats for some in trial.folds()])
+        return np.array([self._mass_table(trial, mask) for trial in self.repeats for mask in trial.folds()])
 
-    def _mass_table(self, trial: Repeat, some: Bool) -> Float:
-        some = some & self.rows.counted
-        p, codes, weights = trial.proba[some], self.rows.codes[some], self.rows.weights[some]
+    def _mass_table(self, trial: Repeat, mask: Bool) -> Float:
+        mask = mask & self.rows.counted
+        p, codes, weights = trial.proba[mask], self.rows.codes[mask], self.rows.weights[mask]
         best = np.argmax(p, axis=1)
         top = p[np.arange(len(p)), best]
         return tally(top, best == codes, weights, mass_bins(top, weights), BINS)
 
-    def _areas(self, trial: Repeat, some: Bool) -> Areas:
-        some = some & self.rows.counted
-        return Areas.of(self.rows.codes[some], log_odds(trial.log_proba[some]), self.rows.weights[some])
+    def _areas(self, trial: Repeat, mask: Bool) -> Areas:
+        mask = mask & self.rows.counted
+        return Areas.of(self.rows.codes[mask], log_odds(trial.log_proba[mask]), self.rows.weights[mask])

@@ -33,10 +33,10 @@ def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: Any) ->
     if of == OVERVIEW:
         if ax is not None:
             raise InputError("an overview is a figure of its own; name one picture to draw into ax")
-        shown = [_confusion(evaluation), _reliability(evaluation)]
-        shown += [] if evaluation.proba is None else [_roc(evaluation)]
-        shown += [_folds(evaluation)] if np.isfinite(evaluation.measures.by_fold("accuracy")).sum() > 1 else []
-        return Panels.of(shown)
+        panels = [_confusion(evaluation), _reliability(evaluation)]
+        panels += [] if evaluation.proba is None else [_roc(evaluation)]
+        panels += [_folds(evaluation)] if np.isfinite(evaluation.measures.by_fold("accuracy")).sum() > 1 else []
+        return Panels.of(panels)
     if of not in kinds:
         raise InputError(f"plot(of={of!r}): choose one of {OVERVIEW}, {', '.join(kinds)}")
     return kinds[of](evaluation, **options).plot(ax)

@@ -75,8 +75,8 @@ def steps_of(estimator: object) -> Sequence[tuple[str, Any]]:
 
 def features_of(fitted: object) -> dict[str, Any]:
     """Number and names of the columns of a fit, as far as the estimator tells them."""
-    told = {name: getattr(fitted, name, None) for name in ("n_features_in_", "feature_names_in_")}
-    return {name: value for name, value in told.items() if value is not None}
+    declared = {name: getattr(fitted, name, None) for name in ("n_features_in_", "feature_names_in_")}
+    return {name: value for name, value in declared.items() if value is not None}
 
 
 def score_samples(fitted: Any, X: TableLike) -> Float:

@@ -52,8 +52,10 @@ class Refit:
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
         logs = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
         label = np.full(len(counted), None, dtype=object)
-        for fold, (_, test), (some, done, estimator) in zip(split.tested, jobs, self._asked(jobs), strict=True):
-            logs[test], label[test] = some, done
+        for fold, (_, test), (predicted, done, estimator) in zip(
+            split.tested, jobs, self._predict_jobs(jobs), strict=True
+        ):
+            logs[test], label[test] = predicted, done
             if self.kept is not None:
                 self.kept[fold] = estimator
         return logs, label
@@ -63,14 +65,14 @@ class Refit:
         n = len(self.sample.rows)
         return *self.out_of_fold(Split(np.arange(n), n, tuple(range(n)))), ()
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Predicted]]:
+    def resample(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Predicted]]:
         """How often each row was drawn, (n,), and all rows by the model of those drawn."""
         every = np.arange(len(self.sample.rows))
         times = list(draws)
         jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
-        return zip(times, ((logs, done) for logs, done, _ in self._asked(jobs)), strict=True)
+        return zip(times, ((logs, done) for logs, done, _ in self._predict_jobs(jobs)), strict=True)
 
-    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[tuple[Float, Array, Any]]:
+    def _predict_jobs(self, jobs: list[tuple[Int, Int]]) -> Iterator[tuple[Float, Array, Any]]:
         """The test rows of each job by a model of its training rows, and that model if models are kept."""
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
@@ -92,8 +94,8 @@ def _fit_and_predict(
     estimator: Classifier, training: tuple[TableLike, Array, Float | None], test: TableLike, classes: Array, keep: bool
 ) -> tuple[Float, Array, Any]:
     X, y, weight = training
-    estimator.fit(X, y, **weighted(estimator, weight))
-    return logs_of(estimator, test, classes), done_by(estimator, test), estimator if keep else None
+    estimator.fit(X, y, **weight_argument(estimator, weight))
+    return logs_of(estimator, test, classes), actions_by(estimator, test), estimator if keep else None
 
 
 def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:
@@ -104,13 +106,13 @@ def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:
     """
     logs = estimator.honest_log_proba(X) if isinstance(estimator, ReadsTables) else None
     if logs is not None:
-        checked(np.exp(logs), estimator.classes_, classes)
-        return _placed(logs, estimator.classes_, classes, -np.inf)
+        check_proba(np.exp(logs), estimator.classes_, classes)
+        return _align_classes(logs, estimator.classes_, classes, -np.inf)
     with np.errstate(divide="ignore"):
-        return np.log(checked(estimator.predict_proba(X), estimator.classes_, classes))
+        return np.log(check_proba(estimator.predict_proba(X), estimator.classes_, classes))
 
 
-def done_by(estimator: Classifier, X: TableLike) -> Array:
+def actions_by(estimator: Classifier, X: TableLike) -> Array:
     """What a fitted classifier does with each row, as it says it: (n,)."""
     done = np.asarray(estimator.predict(X))
     if done.ndim != 1:
@@ -118,7 +120,7 @@ def done_by(estimator: Classifier, X: TableLike) -> Array:
     return done
 
 
-def weighted(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
+def weight_argument(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
     """The argument that gives an estimator its weights; the last step of a pipeline takes them."""
     if weight is None:
         return {}
@@ -129,7 +131,7 @@ def weighted(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
     return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weight}
 
 
-def checked(proba: ArrayLike, given: Array, classes: Array) -> Float:
+def check_proba(proba: ArrayLike, given: Array, classes: Array) -> Float:
     """Probabilities by the classes of the whole table; a class the model never saw has none."""
     p = np.asarray(proba, dtype=np.float64)
     if p.ndim != 2 or p.shape[1] != len(given):
@@ -140,10 +142,10 @@ def checked(proba: ArrayLike, given: Array, classes: Array) -> Float:
         raise InputError(
             f"probabilities of row {row} are {p[row].tolist()}, which are not numbers from 0 to 1 with sum one"
         )
-    return _placed(p, given, classes, 0.0)
+    return _align_classes(p, given, classes, 0.0)
 
 
-def _placed(values: Float, given: Array, classes: Array, absent: float) -> Float:
+def _align_classes(values: Float, given: Array, classes: Array, absent: float) -> Float:
     """Columns of the classes given in the order of all classes."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     out = np.full((len(values), len(classes)), absent)
@@ -168,5 +170,5 @@ class FoldModels:
             training = every != row if self.split is None else self.split.training(fold)
             X, y, weight = self.sample.take(np.flatnonzero(training & self.sample.rows.counted))
             estimator = clone(self.model)
-            self.fitted[fold] = estimator.fit(X, y, **weighted(estimator, weight))
+            self.fitted[fold] = estimator.fit(X, y, **weight_argument(estimator, weight))
         return self.fitted[fold]

@@ -169,10 +169,10 @@ class PredictedRows:
         """As ``DecisionCosts.tallied``, zero without costs: (COST, n)."""
         if self.costs is None:
             return np.zeros((COST, len(self.codes)))
-        return self.costs.tallied(self.codes, self.proba, self.done)
+        return self.costs.tally(self.codes, self.proba, self.done)
 
-    def take(self, some: Bool | Int) -> PredictedRows:
+    def take(self, chosen: Bool | Int) -> PredictedRows:
         """Some of the rows."""
-        weights = None if self.weights is None else self.weights[some]
-        action = None if self.action is None else self.action[some]
-        return PredictedRows(self.codes[some], self.proba[some], weights, action, self.costs)
+        weights = None if self.weights is None else self.weights[chosen]
+        action = None if self.action is None else self.action[chosen]
+        return PredictedRows(self.codes[chosen], self.proba[chosen], weights, action, self.costs)

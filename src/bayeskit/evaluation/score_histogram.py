@@ -64,11 +64,11 @@ class ScoreHistogram:
         How the areas hang together is not known from bins; taking them as one makes the interval of their mean too wide
         rather than too narrow.
         """
-        found = [self._placed(k) for k in range(self.table.shape[1] - 1)]
+        found = [self._placements(k) for k in range(self.table.shape[1] - 1)]
         area, spread = np.array([a for a, _ in found]), np.array([s for _, s in found])
         return Areas(area, spread * rows / np.maximum(rows - 1, 1e-12), rows, np.ones((len(area), len(area))))
 
-    def _placed(self, k: int) -> tuple[float, tuple[float, float]]:
+    def _placements(self, k: int) -> tuple[float, tuple[float, float]]:
         """The area of class k, and the variance (with n) of the placements of the class and of the others."""
         rest, mine = self.table[:, k].sum(axis=0)
         area, spread = self.area(k)[0], []

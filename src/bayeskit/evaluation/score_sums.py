@@ -33,8 +33,8 @@ def _add_at(table: Float, cell: Int, value: Float) -> None:
     if flat.size <= 8 * len(cell):
         flat += np.bincount(cell, value, minlength=flat.size)
     else:
-        some, place = np.unique(cell, return_inverse=True)
-        flat[some] += np.bincount(place, value, minlength=len(some))
+        occupied, place = np.unique(cell, return_inverse=True)
+        flat[occupied] += np.bincount(place, value, minlength=len(occupied))
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class ScoreSums:
         wide = max(known, int(done.max(initial=0)) + 1)
         mine = self._wide(wide)
 
-        def summed(value: Float, cell: Int | int = 0, cells: int = 1) -> Float:
+        def sum_by_group(value: Float, cell: Int | int = 0, cells: int = 1) -> Float:
             sums = np.bincount(g * cells + cell, value, minlength=groups * cells)
             return sums.astype(np.float64, copy=False).reshape(groups, cells)
 
         def reliability(p: Float, true: Bool) -> Float:
             """As ``tallied``, by group and cell of equal width: (G, FIELDS, BINS)."""
             cell = width_bins(p)
-            return np.stack([summed(value, cell, BINS) for value in (w, w * p, w * true, w * w)], axis=1)
+            return np.stack([sum_by_group(value, cell, BINS) for value in (w, w * p, w * true, w * w)], axis=1)
 
         cell = (g * k + codes) * wide + done
         _add_at(mine.confusion, cell, w)
@@ -96,18 +96,18 @@ class ScoreSums:
         for c in range(k):
             each[:, c] = reliability(rows.proba[:, c], codes == c)
         means = (score.of_rows(rows) for score in ROW_SCORES)
-        powers = [[summed(w * (x if p == 1 else x**p))[:, 0] for p in (1, 2, 3)] for x in means]
+        powers = [[sum_by_group(w * (x if p == 1 else x**p))[:, 0] for p in (1, 2, 3)] for x in means]
         return replace(
             mine,
             powers=self.powers + np.moveaxis(np.array(powers), 2, 0),
             top=self.top + reliability(rows.proba[np.arange(len(codes)), rows.best], rows.best == codes),
             each=self.each + each,
-            decided=self.decided + np.concatenate([summed(w * t) for t in rows.paid[2:]], axis=1),
+            decided=self.decided + np.concatenate([sum_by_group(w * t) for t in rows.paid[2:]], axis=1),
         )
 
     def merge(self, other: ScoreSums) -> ScoreSums:
         """The sums of both sets of rows, group by group."""
-        mine, theirs = self.aligned(other)
+        mine, theirs = self.align(other)
         return ScoreSums(*(getattr(mine, f.name) + getattr(theirs, f.name) for f in fields(self)))
 
     def total(self, times: Float) -> ScoreSums:
@@ -116,10 +116,10 @@ class ScoreSums:
 
     def beside(self, other: ScoreSums) -> ScoreSums:
         """The groups of both, one after the other."""
-        mine, theirs = self.aligned(other)
+        mine, theirs = self.align(other)
         return ScoreSums(*(np.concatenate([getattr(mine, f.name), getattr(theirs, f.name)]) for f in fields(self)))
 
-    def aligned(self, other: ScoreSums) -> tuple[ScoreSums, ScoreSums]:
+    def align(self, other: ScoreSums) -> tuple[ScoreSums, ScoreSums]:
         """Both with a column for every action either knows."""
         wide = max(sums.confusion.shape[2] for sums in (self, other))
         return self._wide(wide), other._wide(wide)

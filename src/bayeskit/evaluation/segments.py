@@ -136,8 +136,8 @@ def worst_segments(
     search = Search([g for g in by if len(g.groups) > 1], loss, weights, least)
     found, tested = search.run()
     chosen = sorted((s for s in found if s.p < 0.05), key=lambda s: s.rest - s.value)[:most]
-    shown = tuple(Segment(s.where, s.rows, sign * s.value, sign * s.rest, s.p) for s in chosen)
-    return Segments(measure, shown, tested, least, evaluation.kind)
+    reported = tuple(Segment(s.where, s.rows, sign * s.value, sign * s.rest, s.p) for s in chosen)
+    return Segments(measure, reported, tested, least, evaluation.kind)
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,13 @@ class Search:
     def run(self) -> tuple[list[Segment], int]:
         """Segments of enough rows with Holm's p, and how many there are."""
         singles = [self._cells(g.codes, len(g.groups)) for g in self.groupings]
-        whole = self._cells(np.zeros(len(self.loss), dtype=np.int64), 1)
-        found = [self._single(g, cells, whole) for g, cells in zip(self.groupings, singles, strict=True)]
-        apart = [float(np.nan_to_num(_gain(cells, whole))) for cells in singles]
+        total = self._cells(np.zeros(len(self.loss), dtype=np.int64), 1)
+        found = [self._single(g, cells, total) for g, cells in zip(self.groupings, singles, strict=True)]
+        apart = [float(np.nan_to_num(_gain(cells, total))) for cells in singles]
         order = np.argsort(-np.array(apart), kind="stable")[:PAIRED].tolist()
         for i, j in combinations(sorted(order), 2):
-            found.append(self._pair(i, j, singles, whole))
-        every = [s for some in found for s in some]
+            found.append(self._pair(i, j, singles, total))
+        every = [s for segments in found for s in segments]
         counts = [len(g.groups) for g in self.groupings]
         untested = sum(a * b for a, b in combinations(counts, 2)) - sum(
             counts[i] * counts[j] for i, j in combinations(order, 2)
@@ -174,36 +174,36 @@ class Search:
             [np.bincount(codes, v, minlength=groups) for v in (np.ones(len(x)), w, w * w, w * x, w * x * x)]
         )
 
-    def _single(self, grouping: Grouping, cells: Float, whole: Float) -> Iterator[Segment]:
-        p = self._worse(cells, whole)
-        mean, rest = _mean(cells), _mean(whole - cells)
-        some = (cells[0] >= self.least) & (whole[0] - cells[0] >= self.least)
-        for g in np.flatnonzero(some).tolist():
+    def _single(self, grouping: Grouping, cells: Float, total: Float) -> Iterator[Segment]:
+        p = self._worse(cells, total)
+        mean, rest = _mean(cells), _mean(total - cells)
+        enough = (cells[0] >= self.least) & (total[0] - cells[0] >= self.least)
+        for g in np.flatnonzero(enough).tolist():
             where = ((grouping.name, grouping.groups[g]),)
             yield Segment(where, int(cells[0, g]), float(mean[g]), float(rest[g]), float(p[g]))
 
-    def _pair(self, i: int, j: int, singles: list[Float], whole: Float) -> Iterator[Segment]:
+    def _pair(self, i: int, j: int, singles: list[Float], total: Float) -> Iterator[Segment]:
         a, b = self.groupings[i], self.groupings[j]
         wide = len(b.groups)
         cells = self._cells(a.codes * wide + b.codes, len(a.groups) * wide)
-        some = (cells[0] >= self.least) & (whole[0] - cells[0] >= self.least)
-        p = self._worse(cells, whole)
+        enough = (cells[0] >= self.least) & (total[0] - cells[0] >= self.least)
+        p = self._worse(cells, total)
         g, h = np.divmod(np.arange(cells.shape[1]), wide)
         for parent in (singles[i][:, g], singles[j][:, h]):
             p = np.maximum(p, self._worse(cells, parent))
-        mean, rest = _mean(cells), _mean(whole - cells)
-        for cell in np.flatnonzero(some).tolist():
+        mean, rest = _mean(cells), _mean(total - cells)
+        for cell in np.flatnonzero(enough).tolist():
             where = ((a.name, a.groups[g[cell]]), (b.name, b.groups[h[cell]]))
             yield Segment(where, int(cells[0, cell]), float(mean[cell]), float(rest[cell]), float(p[cell]))
 
-    def _worse(self, cells: Float, whole: Float) -> Float:
+    def _worse(self, cells: Float, total: Float) -> Float:
         """One-sided p of a larger mean loss in the cells than in the rest of the whole: (groups,)."""
-        rest = whole - cells
+        rest = total - cells
         if np.isin(self.loss, (0.0, 1.0)).all():
             if (self.weights == 1).all():
                 rows, bad = cells[0], cells[3]
-                return np.asarray(hypergeom.sf(bad - 1, whole[0], whole[3], rows), dtype=np.float64)
-            n, m, pooled = effective(cells[1], cells[2]), effective(rest[1], rest[2]), _mean(whole)
+                return np.asarray(hypergeom.sf(bad - 1, total[0], total[3], rows), dtype=np.float64)
+            n, m, pooled = effective(cells[1], cells[2]), effective(rest[1], rest[2]), _mean(total)
             with np.errstate(divide="ignore", invalid="ignore"):
                 z = (_mean(cells) - _mean(rest)) / np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
             return np.nan_to_num(np.asarray(ndtr(-z), dtype=np.float64), nan=1.0)
@@ -225,6 +225,6 @@ def _error(cells: Float) -> tuple[Float, Float]:
         return np.maximum(ratio(cells[4], cells[1]) - _mean(cells) ** 2, 0.0) / (n - 1), n
 
 
-def _gain(cells: Float, whole: Float) -> float:
+def _gain(cells: Float, total: Float) -> float:
     """How far the means of groups are apart: Σ w (mean - mean of all)²."""
-    return float(np.nansum(cells[1] * (_mean(cells) - _mean(whole)) ** 2))
+    return float(np.nansum(cells[1] * (_mean(cells) - _mean(total)) ** 2))

@@ -22,22 +22,22 @@ class Singles:
     @classmethod
     def of(cls, counts: Iterable[list[Int]], model: Model) -> Singles:
         """From the rows of each level, block by block; a declared level is known without a row."""
-        whole = [np.zeros(len(model.counted.domain.levels[name]), dtype=np.int64) for name in model.schema.coded]
-        for some in counts:
-            whole = [one + other for one, other in zip(whole, some, strict=True)]
+        totals = [np.zeros(len(model.counted.domain.levels[name]), dtype=np.int64) for name in model.schema.coded]
+        for batch in counts:
+            totals = [one + other for one, other in zip(totals, batch, strict=True)]
         levels = ((model.counted.domain.levels[n].keys, set(model.schema[n].declared)) for n in model.schema.coded)
         found = [np.array([key not in declared for key in keys], dtype=bool) for keys, declared in levels]
-        return cls(tuple((rows == 1) & undeclared for rows, undeclared in zip(whole, found, strict=True)))
+        return cls(tuple((rows == 1) & undeclared for rows, undeclared in zip(totals, found, strict=True)))
 
     @staticmethod
     def count(block: Block) -> list[Int]:
         """Rows that count by level, of each coded column of a labelled block."""
         own = block.rows_with_weight()[0]
-        some = (block.codes[j, own] for j in range(len(block.codes)))
+        batch = (block.codes[j, own] for j in range(len(block.codes)))
         sizes = [len(block.levels[name]) for name in block.schema.coded]
-        return [np.bincount(c[c >= 0], minlength=size) for c, size in zip(some, sizes, strict=True)]
+        return [np.bincount(c[c >= 0], minlength=size) for c, size in zip(batch, sizes, strict=True)]
 
-    def asked(self, model: Model, block: Block) -> tuple[Block, Int]:
+    def without_each(self, model: Model, block: Block) -> tuple[Block, Int]:
         """Learned rows as the model without each would read them, and those that only a refit can judge."""
         alone = np.zeros(block.codes.shape, dtype=bool)
         own = block.rows_with_weight()[0]

@@ -65,10 +65,10 @@ class Divided(Engine):
         key = [self.division.key] if self.division.key is not None else []
         wanted = [*(name for name in columns if name != FOLD), *key]
 
-        def told(batch: pa.RecordBatch, start: int) -> Any:
+        def with_folds(batch: pa.RecordBatch, start: int) -> Any:
             return step(batch.append_column(FOLD, pa.array(self.division.fold(batch, start))), start)
 
-        return self.engine.map(source, wanted, told)
+        return self.engine.map(source, wanted, with_folds)
 
 
 @dataclass(frozen=True)
@@ -115,20 +115,20 @@ class Stream:
 
     def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Method) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
-        whole = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
-        pooled = replace(whole, counted=whole.counted.pool())
+        learned = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
+        pooled = replace(learned, counted=learned.counted.pool())
         if len(pooled.classes) < 2:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if isinstance(method, LeaveOneOut) and (method.exact or not whole.structure.leave_one_out):
+        if isinstance(method, LeaveOneOut) and (method.exact or not learned.structure.leave_one_out):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         decision_costs = costs_for(pooled.classes)
-        models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
+        models = {f: replace(learned, counted=learned.counted.training(f)) for f in self._test_folds(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
         step = self._step(pooled, models, None if self.division is not None else self._singles(pooled))
-        columns = self.table.columns(whole.schema)
+        columns = self.table.columns(learned.schema)
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         engine = answering(self.table.engine, len(columns), len(pooled.classes))
         judged = engine.map(self.table.rows(False), columns, step)
@@ -153,28 +153,28 @@ class Stream:
             held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
         )
 
-    def _tested(self, method: Method) -> Iterable[int]:
+    def _test_folds(self, method: Method) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
         if self.division is None:
             return ()
         return (0,) if isinstance(method, Holdout) else range(self.division.folds)
 
-    def _singles(self, whole: Model) -> Singles:
+    def _singles(self, learned: Model) -> Singles:
         """Levels of one row, found in a pass of their own where a column has levels."""
-        if not whole.schema.coded:
+        if not learned.schema.coded:
             return Singles(())
-        read, columns = self._labelled(whole), self.table.columns(whole.schema)
+        read, columns = self._reader(learned), self.table.columns(learned.schema)
         counts = self.table.engine.map(self.table.rows(False), columns, lambda batch, _: Singles.count(read(batch)))
-        return Singles.of(counts, whole)
+        return Singles.of(counts, learned)
 
-    def _labelled(self, whole: Model) -> Callable[[pa.RecordBatch], Block]:
+    def _reader(self, learned: Model) -> Callable[[pa.RecordBatch], Block]:
         """How to read a batch, with classes and weights of its rows."""
-        roles, classes = self.table.source.roles, whole.counted.domain.classes
+        roles, classes = self.table.source.roles, learned.counted.domain.classes
         label = str(roles.label)
         column = Column(label, "nominal", "", "target")
 
         def read(batch: pa.RecordBatch) -> Block:
-            block = whole.counted.block(batch)
+            block = learned.counted.block(batch)
             codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1)
             given = weights_of(batch, roles)
             weights = np.ones(block.rows) if given is None else given
@@ -183,23 +183,23 @@ class Stream:
         return read
 
     def _step(
-        self, whole: Model, models: Mapping[int, Model], singles: Singles | None
+        self, learned: Model, models: Mapping[int, Model], singles: Singles | None
     ) -> Callable[[pa.RecordBatch, int], Judged]:
-        read = self._labelled(whole)
+        read = self._reader(learned)
 
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             block = read(batch)
             codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
-            logs = np.full((block.rows, len(whole.classes)), np.nan)
+            logs = np.full((block.rows, len(learned.classes)), np.nan)
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
             if singles is not None:
-                asked, apart = singles.asked(whole, block)
+                asked, apart = singles.without_each(learned, block)
                 if len(apart):
                     raise InputError(
                         f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
                         f"does not allow (row {start + int(apart[0])}); use CrossValidation"
                     )
-                whole.posterior(asked, log=True, left_out=True, out=logs)
+                learned.posterior(asked, log=True, left_out=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
                 predict_folds(block, fold, models, logs)

@@ -96,7 +96,7 @@ class Answers:
         """The answers about rows that are encoded already."""
         proba = self.model.posterior(block, self.prior)
         evidence = self.model.evidence(block, self.prior) if self.evidence else None
-        return self.beside(batch, proba, evidence, self._explained(block, batch, proba) if self.reasons else None)
+        return self.beside(batch, proba, evidence, self._explain(block, batch, proba) if self.reasons else None)
 
     def beside(
         self, batch: pa.RecordBatch, proba: Float, evidence: Float | None = None, explained: Explanation | None = None
@@ -112,7 +112,7 @@ class Answers:
         columns += [] if explained is None else [pa.array(self._reasons(explained), pa.string())]
         return pa.record_batch(columns, schema=self.schema)
 
-    def _explained(self, block: Block, batch: pa.RecordBatch, proba: Float) -> Explanation:
+    def _explain(self, block: Block, batch: pa.RecordBatch, proba: Float) -> Explanation:
         names = self.model.density.columns
         held: tuple[tuple[Any, ...], ...] = ((),) * block.rows  # neighbours speak of all columns at once
         if names == self.model.schema.names:

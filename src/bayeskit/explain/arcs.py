@@ -165,5 +165,5 @@ def _information(counts: Float) -> float:
         return 0.0
     share = counts / whole
     rows, columns, group = share.sum(axis=2), share.sum(axis=1), share.sum(axis=(1, 2))
-    told = times_log(share).sum() + times_log(group).sum() - times_log(rows).sum() - times_log(columns).sum()
-    return max(0.0, float(told) / float(np.log(2)))
+    nats = times_log(share).sum() + times_log(group).sum() - times_log(rows).sum() - times_log(columns).sum()
+    return max(0.0, float(nats) / float(np.log(2)))

@@ -34,7 +34,7 @@ class Change:
         return Change(self.column, self.values[start:end], also)
 
     @staticmethod
-    def held(batch: Batch, row: int, column: str) -> Any:
+    def value_at(batch: Batch, row: int, column: str) -> Any:
         """What a row of a batch holds in a column, None where it is missing."""
         if isinstance(batch, Matrix):
             value = batch.dense(np.array([batch.positions[column]]))[row, 0].item()
@@ -48,7 +48,7 @@ class Change:
         return bool(pa.types.is_integer(batch.schema.field(column).type))
 
 
-def asked(
+def ask(
     batch: Batch, row: int, changes: Sequence[Change], ask: Callable[[Any], tuple[Int, Float]]
 ) -> list[tuple[Int, Float]]:
     """The answers to a row with each value of each change: for each change two arrays, one entry for each value."""
@@ -94,7 +94,7 @@ def _table(batch: Batch, row: int, changes: Sequence[Change]) -> Any:
     for change, first in zip(changes, start.tolist(), strict=False):
         for name, tried in change.each:
             if name not in columns:
-                columns[name] = [Change.held(batch, row, name)] * int(start[-1])
+                columns[name] = [Change.value_at(batch, row, name)] * int(start[-1])
             columns[name][first : first + len(tried)] = tried
     for name, values in columns.items():
         whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))

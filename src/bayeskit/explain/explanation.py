@@ -214,7 +214,7 @@ class Explanation(TableRepr):
 
         steps = self.evidence(row, label, rival, unit)
         c = int(np.argmax(self.proba[row])) if label is None else self._place(label)
-        names = ["prior", *(_named(part, self.value(row, j)) for j, part in enumerate(self.parts))]
+        names = ["prior", *(_name_part(part, self.value(row, j)) for j, part in enumerate(self.parts))]
         against = "the rest" if rival is None else str(rival)
         title = f"{shorten(self.classes[c])} against {shorten(against)}"
         return WaterfallDisplay.from_steps(names, steps, unit, title, UNITS[unit], most).plot(ax)
@@ -249,17 +249,17 @@ class Explanation(TableRepr):
     def _table(self, i: int) -> list[list[str]]:
         shown = widest(self.proba[i], CLASSES)
         lines = [["", "value", *(shorten(c) for c in self.classes[shown].tolist())]]
-        lines.append(["prior", "", *_signed(self.prior[shown])])
+        lines.append(["prior", "", *_with_sign(self.prior[shown])])
         kept = np.arange(len(self.parts))
         if len(kept) > PARTS:  # words that a text has not say nothing
             kept = _most_telling(self.terms[i], PARTS)
             kept = kept[self.terms[i, kept].any(axis=1)]
         for j in kept.tolist():
-            lines.append([shorten(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
+            lines.append([shorten(self.parts[j]), self.value(i, j), *_with_sign(self.terms[i, j, shown])])
         if len(kept) < len(self.parts):
             others = np.delete(self.terms[i][:, shown], kept, axis=0).sum(axis=0)
-            lines.append([f"({len(self.parts) - len(kept):,} others)", "", *_signed(others)])
-        lines.append(["log P(c, x)" if self.density else "score", "", *_signed(self.joint[i, shown])])
+            lines.append([f"({len(self.parts) - len(kept):,} others)", "", *_with_sign(others)])
+        lines.append(["log P(c, x)" if self.density else "score", "", *_with_sign(self.joint[i, shown])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i, shown])])
         return lines
 
@@ -282,9 +282,9 @@ def _most_telling(terms: Float, most: int) -> Int:
     return widest(apart.reshape(-1, apart.shape[-1]).sum(axis=0), most)
 
 
-def _signed(numbers: Float) -> list[str]:
+def _with_sign(numbers: Float) -> list[str]:
     return [f"{number:+.3f}" for number in numbers]
 
 
-def _named(part: str, value: str) -> str:
+def _name_part(part: str, value: str) -> str:
     return f"{shorten(part)} = {value}" if value else shorten(part)

@@ -12,9 +12,9 @@ import numpy as np
 from bayeskit.arrays import Array, Batch, ColumnNames, Float, Frame, Int, Json, Label, NamesLike, TableLike
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
-from bayeskit.explain.changes import Change, asked
+from bayeskit.explain.changes import Change, ask
 from bayeskit.explain.trials import Numbers, Trials
-from bayeskit.explain.words import named
+from bayeskit.explain.words import name_columns
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
 PAIRED = 8  # columns of which two are changed together: those that come nearest to turning the decision
@@ -81,13 +81,13 @@ class Flips(TableRepr):
         """The same with columns by the names given for them."""
         if names is None:
             return self
-        words = dict(zip(columns, named(columns, names), strict=True))
+        words = dict(zip(columns, name_columns(columns, names), strict=True))
 
-        def renamed(column: Any) -> Any:
-            return tuple(map(renamed, column)) if isinstance(column, tuple) else words[column]
+        def rename(column: Any) -> Any:
+            return tuple(map(rename, column)) if isinstance(column, tuple) else words[column]
 
-        rows = tuple(tuple(replace(flip, column=renamed(flip.column)) for flip in row) for row in self.rows)
-        return replace(self, rows=rows, untried=tuple(map(renamed, self.untried)))
+        rows = tuple(tuple(replace(flip, column=rename(flip.column)) for flip in row) for row in self.rows)
+        return replace(self, rows=rows, untried=tuple(map(rename, self.untried)))
 
     @property
     def nearest(self) -> tuple[Flip | None, ...]:
@@ -125,8 +125,8 @@ class Flips(TableRepr):
             [
                 str(i),
                 shorten(_text(f.column)),
-                _held(f.value),
-                _shown(f.becomes),
+                _short_text(f.value),
+                _exact_text(f.becomes),
                 f"{shorten(f.before)} → {shorten(f.after)}",
                 "" if np.isnan(f.probability) else f"{f.probability:.3f}",
                 "" if np.isnan(f.distance) else f"{f.distance:.3g}",
@@ -142,13 +142,13 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _held(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """What a row holds, as short as a table needs it."""
     each = value if isinstance(value, tuple) else (value,)
     return " and ".join("missing" if v is None else shorten(v) for v in each)
 
 
-def _shown(value: Any) -> str:
+def _exact_text(value: Any) -> str:
     """What it becomes, with every digit, for a rounded number may not flip."""
     each = value if isinstance(value, tuple) else (value,)
     return " and ".join("missing" if v is None else shorten(str(v).removesuffix(".0")) for v in each)
@@ -167,12 +167,12 @@ class Row:
 
     def flips(self) -> tuple[Flip, ...]:
         """Those of the row, the smallest first."""
-        columns = [(name, self._tried(name)) for name in self.trials.columns]
+        columns = [(name, self._trial(name)) for name in self.trials.columns]
         if not columns:
             return ()
-        held = {name: Change.held(self.batch, self.place, name) for name, _ in columns}
+        held = {name: Change.value_at(self.batch, self.place, name) for name, _ in columns}
         kept = Change(columns[0][0], [held[columns[0][0]]])
-        (first, _), *found = self._asked([kept, *(Change(name, [*tried.values, None]) for name, tried in columns)])
+        (first, _), *found = self._ask([kept, *(Change(name, [*tried.values, None]) for name, tried in columns)])
         decision = int(first[0])
         flips: list[Flip] = []
         near: dict[str, tuple[float, float]] = {}  # of continuous numbers: what keeps the decision, what turns it
@@ -191,32 +191,32 @@ class Row:
                 flips.append(self._flip(name, value, None, Turn(decision, after[-1], chance[-1]), np.nan))
         flips += self._closer(near, held, decision)
         if self.columns == 2:
-            flips += self._paired(dict(columns), found, held, decision, flips)
+            flips += self._pairs(dict(columns), found, held, decision, flips)
         return tuple(sorted(flips, key=lambda f: (np.isnan(f.distance), f.distance)))
 
-    def _tried(self, name: str) -> Any:
+    def _trial(self, name: str) -> Any:
         tried = self.trials.columns[name]
         return tried.whole() if Change.whole(self.batch, name) else tried
 
     def _closer(self, near: dict[str, tuple[float, float]], held: Json, decision: int) -> Iterator[Flip]:
         """For numbers the value nearest to what the row holds that still flips, on the way to one that does."""
         last: dict[str, tuple[int, float]] = {}
-        tried = {name: self._tried(name) for name in near}
+        tried = {name: self._trial(name) for name in near}
         for _ in range(ROUNDS if near else 0):
             steps = {name: tried[name].closer(*ends, STEPS) for name, ends in near.items()}
-            found = self._asked([Change(name, along) for name, along in steps.items()])
+            found = self._ask([Change(name, along) for name, along in steps.items()])
             for (name, along), (after, chance) in zip(steps.items(), found, strict=True):
                 turn = max(1, int(np.argmax(after != decision)))
                 near[name], last[name] = (along[turn - 1], along[turn]), (int(after[turn]), float(chance[turn]))
         short = {name: tried[name].shorter(*ends) for name, ends in near.items()}
-        asked = self._asked([Change(name, [value]) for name, value in short.items()]) if short else []
+        asked = self._ask([Change(name, [value]) for name, value in short.items()]) if short else []
         for (name, (_, target)), (after, chance) in zip(near.items(), asked, strict=True):
             if after[0] != decision:
                 target, last[name] = short[name], (int(after[0]), float(chance[0]))
             away = tried[name].away(held[name], target)
             yield self._flip(name, held[name], target, Turn(decision, *last[name]), away)
 
-    def _paired(
+    def _pairs(
         self,
         columns: Json,
         found: Sequence[tuple[Int, Float]],
@@ -235,7 +235,7 @@ class Row:
             both = list(product(columns[one].few(held[one]), columns[other].few(held[other])))
             if both:
                 changes.append(Change(one, [a for a, _ in both], (other, [b for _, b in both])))
-        for change, (after, chance) in zip(changes, self._asked(changes) if changes else [], strict=True):
+        for change, (after, chance) in zip(changes, self._ask(changes) if changes else [], strict=True):
             (one, mine), (other, theirs) = change.each
             sums = [
                 columns[one].away(held[one], a) + columns[other].away(held[other], b)
@@ -247,9 +247,9 @@ class Row:
                 pair = (one, other), (held[one], held[other]), (mine[best], theirs[best])
                 yield self._flip(*pair, Turn(decision, after[best], chance[best]), away[best])
 
-    def _asked(self, changes: Sequence[Change]) -> list[tuple[Int, Float]]:
+    def _ask(self, changes: Sequence[Change]) -> list[tuple[Int, Float]]:
         """Outcomes and their probabilities with each value of each change."""
-        return asked(self.batch, self.place, changes, self.decide)
+        return ask(self.batch, self.place, changes, self.decide)
 
     def _flip(self, name: Any, value: Any, becomes: Any, turn: Turn, distance: float) -> Flip:
         before, after = self.outcomes[turn.before], self.outcomes[int(turn.after)]

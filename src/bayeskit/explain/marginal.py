@@ -16,7 +16,7 @@ from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
-from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
+from bayeskit.explain.written import list_numbers, round_within, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
 from bayeskit.statistics.leaves import Leaves
@@ -106,7 +106,7 @@ class Marginal(TableRepr):
         ends = float(known.min()), float(known.max())
         return replace(self, seen=ends, decimals=telling_decimals(decimals_of(known), *ends))
 
-    def recorded(self, tail: float = 1e-3) -> tuple[Float, bool]:
+    def as_recorded(self, tail: float = 1e-3) -> tuple[Float, bool]:
         """The usual values as rows hold them, with the decimals of the column, and whether there are others between.
 
         Of a continuous column all values that could be written down, if they are not too many.
@@ -116,11 +116,13 @@ class Marginal(TableRepr):
         if not self.continuous:
             return inside, False
         if np.isfinite(self.decimals):
-            every = listed(low, high, int(self.decimals))
+            every = list_numbers(low, high, int(self.decimals))
             if every is not None and len(every):
                 return every, False
         inside = np.unique([low, *inside.tolist(), high])
-        return rounded(inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)), True
+        return round_within(
+            inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)
+        ), True
 
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
@@ -134,7 +136,7 @@ class Marginal(TableRepr):
 
         return DensityDisplay.of(self).plot(ax)
 
-    def described(self, k: int, most: int = 3) -> str:
+    def describe(self, k: int, most: int = 3) -> str:
         """Class k in a few words: mean and deviation, or its likeliest levels."""
         if self.numeric:
             return f"{self.mean[k]:.4g} ± {self.deviation[k]:.3g}"
@@ -147,7 +149,7 @@ class Marginal(TableRepr):
         return f"column {self.name}: tells {self.information:.3g} bits of the class{counts}"
 
     def _lines(self) -> list[list[str]]:
-        return [["class", ""], *([str(c), self.described(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
+        return [["class", ""], *([str(c), self.describe(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
 
 
 def deviation(away: Float, shares: Float) -> Float:
@@ -160,14 +162,14 @@ def deviation(away: Float, shares: Float) -> Float:
 def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike = None) -> dict[str, Marginal]:
     """Those of all columns, or of some, that say something and whose density can be followed."""
     wanted = model.schema.names if names is None else names
-    columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
+    columns = [asked for name in wanted if (asked := _queries(model, name)) is not None]
     prior_of = np.exp(model.log_prior(prior))
     found: dict[str, Marginal] = {}
     width = len(model.weights) if model.class_density.additive else len(model.schema.names)
     counts = model.factor_weights
     ratios = model.class_density.class_ratios
     for some in _batches(columns, width):
-        logs = _asked(model, [(column.name, values) for column, values, _ in some])
+        logs = _log_densities(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
             numeric = model.schema[column.name].kind not in CODED
             if ratios:
@@ -186,7 +188,7 @@ def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]
     each = [(name, asked.tolist()) for name, asked in values.items()]
     rows = max((len(asked) for _, asked in each), default=1)
     some = max(1, CELLS // (rows * len(model.weights)))
-    found = (log for start in range(0, len(each), some) for log in _asked(model, each[start : start + some]))
+    found = (log for start in range(0, len(each), some) for log in _log_densities(model, each[start : start + some]))
     return dict(zip(values, found, strict=True))
 
 
@@ -222,7 +224,7 @@ def marginal(model: Model, name: str, prior: PriorLike = None) -> Marginal:
 Queries = tuple[Column, Sequence[Any], Float]
 
 
-def _followed(model: Model, name: str) -> Queries | None:
+def _queries(model: Model, name: str) -> Queries | None:
     """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
     listed = model.schema[name].kind in CODED
     axis = None if listed else model.class_density.axes.get(name)
@@ -256,7 +258,7 @@ def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
         yield some
 
 
-def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -> list[Float]:
+def _log_densities(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -> list[Float]:
     """log p(x_j | c) of values of columns, all in one table: (m, K) of each.
 
     Where columns do not depend on each other a row may know all of them, else each row knows one.

@@ -16,7 +16,7 @@ from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, log_densities, marginals
 from bayeskit.explain.trials import numbers_of
-from bayeskit.explain.words import called, word_densities
+from bayeskit.explain.words import name_parts, word_densities
 from bayeskit.explain.written import between
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
@@ -53,7 +53,7 @@ class Link:
     odds: Callable[[Float], Float] = lambda summed: summed
     summed: Callable[[Float], Float] = lambda odds: odds
 
-    def scaled(self, slope: float, shift: float) -> Link:
+    def scale(self, slope: float, shift: float) -> Link:
         """The same, then slope * odds + shift."""
         if not slope > 0:
             raise InputError(f"the odds are multiplied by {slope:.3g}, so that nothing tells the classes apart")
@@ -120,7 +120,7 @@ class Nomogram(TableRepr):
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
             Scale(shown, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
-            for (name, axis), shown in zip(axes.items(), called(list(axes), model.schema.names, names), strict=True)
+            for (name, axis), shown in zip(axes.items(), name_parts(list(axes), model.schema.names, names), strict=True)
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
@@ -212,7 +212,7 @@ def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
     return labels.index(target), other
 
 
-def _followed(model: Model) -> dict[str, Marginal]:
+def _marginals(model: Model) -> dict[str, Marginal]:
     if len(model.schema.names) > MOST:
         raise InputError(f"{len(model.schema.names)} columns are too many for a nomogram; choose up to {MOST}")
     alone, words = marginals(model), _words(model)
@@ -244,8 +244,8 @@ class Axis:
 
 def _axes(model: Model, among: Sequence[Block]) -> dict[str, Axis]:
     """All levels, the usual numbers as far as rows have such, written with the decimals of the column."""
-    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _followed(model).items()}
-    shown = {name: m.recorded() for name, m in alone.items() if m.numeric}
+    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _marginals(model).items()}
+    shown = {name: m.as_recorded() for name, m in alone.items() if m.numeric}
     for name, seen in _words(model).items():
         known = numbers_of(among, name)
         ends = (float(known.min()), float(known.max())) if len(known) else seen

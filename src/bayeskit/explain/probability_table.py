@@ -11,7 +11,7 @@ from bayeskit.arrays import Array, Float, Frame, NamesLike
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import marginals
-from bayeskit.explain.words import named, word_densities
+from bayeskit.explain.words import name_columns, word_densities
 from bayeskit.model.model import Model
 from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
@@ -74,7 +74,7 @@ class ProbabilityTable(TableRepr):
 
 def level_probabilities(model: Model, names: NamesLike = None) -> ProbabilityTable:
     """Of the levels and words of a model; columns of numbers have densities instead."""
-    called, counts = dict(zip(model.schema.names, named(model.schema.names, names), strict=True)), _counts(model)
+    called, counts = dict(zip(model.schema.names, name_columns(model.schema.names, names), strict=True)), _counts(model)
     column: list[str] = []
     level: list[str] = []
     probability, count = [], []

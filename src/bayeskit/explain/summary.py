@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Frame, Json, NamesLike
 from bayeskit.data.frame import align, frame, html_table, shorten
 from bayeskit.explain.marginal import marginals
-from bayeskit.explain.words import called, named
+from bayeskit.explain.words import name_columns, name_parts
 from bayeskit.model.model import Model
 
 MOST = 20
@@ -41,13 +41,13 @@ class Summary:
         """Of a model whose columns may be called by names they did not come with."""
         prior = np.exp(model.log_prior())
         tally = model.counted.tally
-        said = dict(zip(model.schema.names, named(model.schema.names, names), strict=True))
+        said = dict(zip(model.schema.names, name_columns(model.schema.names, names), strict=True))
         return cls(
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),
             tuple({**row, "name": said[row["name"]]} for row in model.described.rows()),
             tuple(said[name] for name in model.constant),
             tuple(
-                (label, called(some, model.schema.names, names))
+                (label, name_parts(some, model.schema.names, names))
                 for label, some in zip(model.classes.tolist(), model.density.regularised, strict=False)
                 if some
             ),
@@ -64,11 +64,11 @@ class Summary:
             text.append(f"... and {len(self.columns) - MOST:,} more columns; .frame() has all")
         if self.parameters:
             labels = [shorten(label) for label, *_ in self.classes[:SHOWN]]
-            told = [
+            lines = [
                 [shorten(p["column"]), f"{p['bits']:.3f}", *(_words(c) for c in p["classes"][:SHOWN])]
                 for p in self.parameters[:MOST]
             ]
-            text.append(align([["most informative", "bits", *labels], *told], left=1))
+            text.append(align([["most informative", "bits", *labels], *lines], left=1))
             if len(self.classes) > SHOWN:
                 text.append(f"(the first {SHOWN} classes; {len(self.classes) - SHOWN} more)")
         for label, names in self.regularised:

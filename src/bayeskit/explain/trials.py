@@ -13,7 +13,7 @@ from bayeskit.arrays import Bool, Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, deviation, marginals
-from bayeskit.explain.written import ends_at, listed, shortest, telling_decimals
+from bayeskit.explain.written import ends_at, list_numbers, shortest, telling_decimals
 from bayeskit.model.model import Model
 from bayeskit.statistics.leaves import Leaves
 from bayeskit.statistics.ranges import decimals_of
@@ -44,7 +44,7 @@ class Numbers:
         pooled = alone.shares @ alone.prior
         middle = float(values @ pooled)
         spread = float(deviation(values - middle, pooled))
-        inside, between = alone.recorded(TAIL)
+        inside, between = alone.as_recorded(TAIL)
         if between:  # between them it is looked closer where a decision turns
             inside = inside[np.unique(np.linspace(0, len(inside) - 1, TRIED).astype(np.int64))]
         return cls(inside.tolist(), spread, middle, between, alone.decimals)
@@ -58,7 +58,7 @@ class Numbers:
 
     def whole(self) -> Numbers:
         """Of a column that can hold whole numbers only: all of them, if there are not too many."""
-        every = listed(self.values[0], self.values[-1], 0)
+        every = list_numbers(self.values[0], self.values[-1], 0)
         found = np.unique(np.rint(self.values)) if every is None else every
         if not len(found):
             return self
@@ -193,7 +193,7 @@ class Trials:
         No number beyond those seen is tried: those of the rows given or kept, else of all that were learned.
         """
         schema, alone = model.schema, marginals(model, prior=prior)
-        blocks = _kept(model) if among is None else list(among)
+        blocks = _kept_blocks(model) if among is None else list(among)
         cuts = _cuts(model)
         found: dict[str, Numbers | Intervals | Levels] = {}
         untried = []
@@ -245,6 +245,6 @@ def _cuts(model: Model) -> dict[str, tuple[float, ...]]:
     return found
 
 
-def _kept(model: Model) -> list[Block]:
+def _kept_blocks(model: Model) -> list[Block]:
     parts = model.features.parts.values()
     return [part.block() for part in parts if isinstance(part, Rows)]

@@ -12,10 +12,10 @@ from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 
 
-def named(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
+def name_columns(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """The columns by the names given for them in their order, if any are.
 
-    >>> named(["x0", "x1"], ["free", "money"])
+    >>> name_columns(["x0", "x1"], ["free", "money"])
     ('free', 'money')
     """
     if names is None:
@@ -26,21 +26,21 @@ def named(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     return given
 
 
-def called(parts: Sequence[str], columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
+def name_parts(parts: Sequence[str], columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """Parts of an explanation by the names given for the columns; what is no column keeps its own.
 
-    >>> called(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
+    >>> name_parts(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
     ('money', '(rest)')
     """
     if names is None:
         return tuple(parts)
-    given = dict(zip(columns, named(columns, names), strict=True))
+    given = dict(zip(columns, name_columns(columns, names), strict=True))
     return tuple(given.get(part, part) for part in parts)
 
 
-def column_called(name: str, columns: Sequence[str], names: NamesLike) -> str:
+def find_column(name: str, columns: Sequence[str], names: NamesLike) -> str:
     """The column that is called so by the names given, or by itself where none are."""
-    given = named(columns, names)
+    given = name_columns(columns, names)
     if names is None or name not in given:
         return name
     if given.count(name) > 1:

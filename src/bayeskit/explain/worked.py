@@ -39,7 +39,7 @@ class AskedRows:
         one, model = block.at(np.array([row])), self.model
         factors = model.density.work_out(one)
         called = dict(zip(model.density.columns, self.parts, strict=True))
-        names = {column: _named(shown, texts.get(shown, "")) for column, shown in called.items()}
+        names = {column: _name_part(shown, texts.get(shown, "")) for column, shown in called.items()}
         missing = [part for part, text in texts.items() if text == "missing"]
         log_prior = model.log_base(self.prior)
         return Working(
@@ -134,5 +134,5 @@ def _widest(factors: Sequence[WorkedFactor], most: int, classes: int) -> list[Wo
     return [*(f for i, f in enumerate(factors) if i in kept), WorkedFactor((REST,), rest)]
 
 
-def _named(part: str, value: str) -> str:
+def _name_part(part: str, value: str) -> str:
     return f"{shorten(part)} = {value}" if value else "x" if part == "neighbours" else shorten(part)

@@ -54,10 +54,10 @@ def ends_at(low: float, high: float, decimals: int) -> tuple[float, float]:
     return float(first), float(last)
 
 
-def listed(low: float, high: float, decimals: int) -> Float | None:
+def list_numbers(low: float, high: float, decimals: int) -> Float | None:
     """Every number of so many decimals from low to high, None if there are more than a thousand.
 
-    >>> listed(0.7, 1.1, 1).tolist()
+    >>> list_numbers(0.7, 1.1, 1).tolist()
     [0.7, 0.8, 0.9, 1.0, 1.1]
     """
     first, last = ends_at(low, high, decimals)
@@ -70,14 +70,14 @@ def between(low: float, high: float, decimals: float) -> tuple[Float, bool]:
     >>> between(0.0, 3.0, 0.0)
     (array([0., 1., 2., 3.]), False)
     """
-    every = listed(low, high, int(decimals)) if np.isfinite(decimals) else None
+    every = list_numbers(low, high, int(decimals)) if np.isfinite(decimals) else None
     if every is not None and len(every):
         return every, False
     places = int(decimals) if np.isfinite(decimals) else usual_decimals(low, high)
-    return rounded(np.linspace(low, high, MOST), places), True
+    return round_within(np.linspace(low, high, MOST), places), True
 
 
-def rounded(values: Float, decimals: int) -> Float:
+def round_within(values: Float, decimals: int) -> Float:
     """The numbers of so many decimals nearest to some between the least and the greatest of them, each once."""
     first, last = ends_at(float(values.min()), float(values.max()), decimals)
     if last < first:

@@ -120,7 +120,7 @@ class BernoulliDensity(Counts):
         for j, name in enumerate(self.columns):
             x: Any = inputs.number(name)
             value = np.where(x > 0, self.table[j] + self.absent[j], self.absent[j])
-            found.append(Term((name,), value).masked(np.isnan(x) | (x < 0)))
+            found.append(Term((name,), value).mask(np.isnan(x) | (x < 0)))
         return found
 
     def log2_magnitude(self, block: Block) -> Float:

@@ -101,7 +101,7 @@ class Located(SupportsLeftOut):
         found = []
         for j in np.flatnonzero(self.sums.varying).tolist():
             x, sums = inputs.number(self.columns[j]), self.sums.at(np.array([j]))
-            found.append(Term.traced(self.columns[j], x, self._term(x, sums), self._size(x, sums)))
+            found.append(Term.from_formula(self.columns[j], x, self._term(x, sums), self._size(x, sums)))
         return found
 
     @abstractmethod

@@ -308,9 +308,9 @@ class HistogramDensity(SupportsLeftOut):
                 far = cells.distance(x)
                 size = np.where(far > 2.0**1000, np.log2(np.abs(x)) + cells.shift - np.log2(cells.length), np.log2(far))
                 vanishing = -np.log(np.maximum(cells.counts.across.to_float(), 1e-300)) - cells.log_width[:, None]
-                inner = Term.looked_up((name,), cells.table, place(cells.cuts, cells.at(x)), vanishing)
-                found.append(inner.masked(np.isnan(x)))
-                tails.append(Term.traced(name, x, -far, size).masked(np.isnan(x)))
+                inner = Term.from_table((name,), cells.table, place(cells.cuts, cells.at(x)), vanishing)
+                found.append(inner.mask(np.isnan(x)))
+                tails.append(Term.from_formula(name, x, -far, size).mask(np.isnan(x)))
         return [*found, *tails]
 
     def log2_magnitude(self, block: Block) -> Float:

@@ -313,7 +313,7 @@ class KernelDensity(SupportsLeftOut):
                 width = np.array([m.bandwidth for m in kernels.mixtures])
                 nearest = np.where(x > 0, ends[:, 1], ends[:, 0])  # of values that are far enough to overflow
                 size = 2 * (log2_distance(x, np.array(kernels.shift), nearest) - np.log2(width)) - 1
-                found.append(Term.traced(name, x, kernels.curves.portable(x), size).masked(np.isnan(x)))
+                found.append(Term.from_formula(name, x, kernels.curves.portable(x), size).mask(np.isnan(x)))
         return found
 
     def log2_magnitude(self, block: Block) -> Float:

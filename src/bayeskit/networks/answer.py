@@ -47,9 +47,9 @@ def estimate(
         raise InputError("an approximate answer has one target; ask for its name, or for all of them exactly")
     states = network.states(target)
     found = sample(network, codes[:, 0], target, method, samples, np.random.default_rng(random_state))
-    told = Answer(zip(states, found.probabilities.tolist(), strict=True))
-    told.standard_error = dict(zip(states, found.standard_error.tolist(), strict=True))
-    return told
+    answer = Answer(zip(states, found.probabilities.tolist(), strict=True))
+    answer.standard_error = dict(zip(states, found.standard_error.tolist(), strict=True))
+    return answer
 
 
 def sample(network: Network, codes: Code, target: str, method: str, samples: int, rng: np.random.Generator) -> Estimate:

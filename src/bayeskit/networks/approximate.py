@@ -56,7 +56,7 @@ def gibbs(network: Network, codes: Int, target: str, samples: int, rng: np.rando
     Chains cannot cross states of probability zero: with deterministic tables prefer weighting.
     """
     place = {node: j for j, node in enumerate(network.nodes)}
-    state = _started(network, codes, place, rng)
+    state = _start_chains(network, codes, place, rng)
     free = [node for node in network.graph.order if codes[place[node]] < 0]
     sweeps = max(20, samples // CHAINS)
     burn = sweeps // 5
@@ -88,7 +88,7 @@ def _draw(density: Float, rng: np.random.Generator) -> Code:
     return np.asarray((u[:, None] >= ladder).sum(axis=-1).clip(max=ladder.shape[1] - 1), dtype=np.int32)
 
 
-def _started(network: Network, codes: Int, place: dict[str, int], rng: np.random.Generator) -> Code:
+def _start_chains(network: Network, codes: Int, place: dict[str, int], rng: np.random.Generator) -> Code:
     """States for all chains that have a positive probability with the evidence."""
     found: list[Code] = []
     for _ in range(50):

@@ -126,15 +126,17 @@ def _states(tokens: Tokens, node: str) -> Levels:
         if found is not None or tokens.name("a type") != "discrete":
             raise tokens.error(f"variable {node!r} must be of one discrete type")
         tokens.mark("[")
-        told = tokens.number()
+        states = tokens.number()
         tokens.mark("]")
-        if not 1 <= told <= MOST_STATES or told != int(told):
-            raise tokens.error(f"variable {node!r} declares {told:g} states; 1 to {MOST_STATES} are possible")
+        if not 1 <= states <= MOST_STATES or states != int(states):
+            raise tokens.error(f"variable {node!r} declares {states:g} states; 1 to {MOST_STATES} are possible")
         tokens.mark("{")
-        found = [tokens.name("a state") for _ in tokens.separated("}")]
+        found = [tokens.name("a state") for _ in tokens.items_until("}")]
         tokens.ahead(";")
-        if len(found) != told or len(set(found)) < len(found):
-            raise tokens.error(f"variable {node!r} declares {told:g} states and names {len(set(found))} different ones")
+        if len(found) != states or len(set(found)) < len(found):
+            raise tokens.error(
+                f"variable {node!r} declares {states:g} states and names {len(set(found))} different ones"
+            )
     if found is None:
         raise tokens.error(f"variable {node!r} has no type")
     return Levels(tuple((TEXT, state) for state in found))
@@ -145,7 +147,7 @@ def _family(tokens: Tokens) -> tuple[str, ...]:
     tokens.mark("(")
     child = tokens.name("a variable")
     tokens.ahead("|")
-    parents = [tokens.name("a variable") for _ in tokens.separated(")")]
+    parents = [tokens.name("a variable") for _ in tokens.items_until(")")]
     return (*parents, child)
 
 
@@ -157,7 +159,7 @@ def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], le
     default: list[float] | None = None
     while not tokens.ahead("}"):
         if tokens.ahead("("):
-            labels = [tokens.name("a state") for _ in tokens.separated(")")]
+            labels = [tokens.name("a state") for _ in tokens.items_until(")")]
             codes = [levels[name].index.get((TEXT, s), -1) for name, s in zip(family, labels, strict=False)]
             if len(labels) != len(shape) - 1 or -1 in codes:
                 raise tokens.error(f"({', '.join(labels)[:80]}) are no states of the parents of {child!r}")
@@ -195,23 +197,23 @@ def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], le
 
 
 def _lines(network: Network) -> Iterator[str]:
-    names = {node: [_quoted(str(state)) for state in network.states(node)] for node in network.nodes}
+    names = {node: [_quote(str(state)) for state in network.states(node)] for node in network.nodes}
     yield "network unknown {\n}\n"
     for node, states in names.items():
         if len(set(states)) < len(states):
             raise NetworkError(f"{node!r} has states that read alike as text: {', '.join(states)}; rename them")
-        yield f"variable {_quoted(node)} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
+        yield f"variable {_quote(node)} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
     for node in names:
         table = network.tables[node]
         rows = table.probabilities.reshape(-1, table.probabilities.shape[-1]).tolist()
-        given = " | " + ", ".join(map(_quoted, table.parents)) if table.parents else ""
-        yield f"probability ( {_quoted(node)}{given} ) {{\n"
+        given = " | " + ", ".join(map(_quote, table.parents)) if table.parents else ""
+        yield f"probability ( {_quote(node)}{given} ) {{\n"
         for labels, row in zip(product(*(names[p] for p in table.parents)), rows, strict=True):
             yield f"  {'(' + ', '.join(labels) + ')' if table.parents else 'table'} {', '.join(map(repr, row))};\n"
         yield "}\n"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     if _PLAIN.fullmatch(name):
         return name
     if '"' in name or "\n" in name:

@@ -48,11 +48,11 @@ class Completion:
         """The weight of each completed row: (draws,)."""
         return np.repeat(self.weights / self.draws, self.draws)
 
-    def filled(self, arcs: Bool, rng: np.random.Generator) -> Code:
+    def fill(self, arcs: Bool, rng: np.random.Generator) -> Code:
         """Rows completed by a network of these arcs (child, parent), its tables learned by EM: (nodes, draws)."""
         start = self._network(arcs)
         tables = Learning(start, self.codes, self.weights).learn("em", 1, rng, ENOUGH, STEPS).network
-        return Inference(tables).drawn(np.repeat(self.codes, self.draws, axis=1), rng)
+        return Inference(tables).draw(np.repeat(self.codes, self.draws, axis=1), rng)
 
     def _network(self, arcs: Bool) -> Network:
         """With tables from the rows in which a family is complete."""
@@ -72,9 +72,9 @@ class Completion:
         levels = {name: Levels.of(range(size)) for name, size in sizes.items()}
         return Network(graph, levels, {n: Table(n, graph.parents[n], found[n]) for n in names})
 
-    def refilled(self, before: Code, arcs: Bool, rng: np.random.Generator) -> Code:
-        """As ``filled``; as they were before where the network is too wide for exact inference."""
+    def refill(self, before: Code, arcs: Bool, rng: np.random.Generator) -> Code:
+        """As ``fill``; as they were before where the network is too wide for exact inference."""
         try:
-            return self.filled(arcs, rng)
+            return self.fill(arcs, rng)
         except NetworkError:
             return before

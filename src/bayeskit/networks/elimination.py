@@ -55,13 +55,13 @@ def _greedy(
     left = {v: set(some) for v, some in near.items()}
     log_size = [log2(size) for size in sizes]
 
-    def scored(v: int) -> tuple[float, float]:
+    def cost_of(v: int) -> tuple[float, float]:
         around = left[v]
         degree = len(around)
         fill = sum(degree - 1 - len(around & left[u]) for u in around)
         return score(fill, log_size[v] + sum(log_size[u] for u in around))
 
-    now = {v: scored(v) for v in left if v not in kept}
+    now = {v: cost_of(v) for v in left if v not in kept}
     heap = [(rank, v) for v, rank in now.items()]
     heapify(heap)
     order: list[int] = []
@@ -84,7 +84,7 @@ def _greedy(
                 touched |= left[u]  # whoever knows both ends of a new edge has less to fill
                 left[u] |= new
         for u in touched:
-            if u in now and (fresh := scored(u)) != now[u]:
+            if u in now and (fresh := cost_of(u)) != now[u]:
                 now[u] = fresh
                 heappush(heap, (fresh, u))
     return Elimination(tuple(order), cells, work, widest)

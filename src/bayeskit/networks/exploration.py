@@ -41,7 +41,7 @@ class Exploration:
             raise InputError(f"search={self.search!r}: choose one of {', '.join(SEARCHES)}")
         object.__setattr__(self, "restarts", whole_number("restarts", self.restarts) or 0)
 
-    def found(
+    def find(
         self,
         scores: Scores,
         limits: Limits,
@@ -56,7 +56,7 @@ class Exploration:
         scores.pairs()
         rng = np.random.default_rng(self.random_state)
 
-        def climbed(climb: Climb, patience: int = 0) -> tuple[float, Bool, list[Step]]:
+        def climb_from(climb: Climb, patience: int = 0) -> tuple[float, Bool, list[Step]]:
             arcs = climb.climb(patience, MEMORY)
             return graph_score(scores, arcs), arcs, climb.path
 
@@ -64,28 +64,28 @@ class Exploration:
         begin = limits.required if start is None else start
         for attempt in range(self.restarts + 1 if start is None else 1):
             climb = Climb(scores, limits, begin.copy(), callback, rng if attempt else None)
-            here, left = climbed(climb), TURNINGS
+            here, left = climb_from(climb), TURNINGS
             while left:  # a peak may be none for an equivalent graph
-                climb = climb.moved(reverse_arcs(here[1], limits, rng, len(limits.required)))
-                score, arcs, steps = climbed(climb)
+                climb = climb.move_to(reverse_arcs(here[1], limits, rng, len(limits.required)))
+                score, arcs, steps = climb_from(climb)
                 left -= 1
                 if score > here[0] + TOLERANCE * abs(here[0]):
                     here, left = (score, arcs, here[2] + steps), TURNINGS
             if here[0] > top:
                 top, best, path = here
         for _ in range(self.shakes if start is None else 0):
-            climb = climb.moved(best.copy())
+            climb = climb.move_to(best.copy())
             climb.isolate(rng.choice(len(best), min(SHAKEN, len(best)), replace=False))
-            score, arcs, steps = climbed(climb)
+            score, arcs, steps = climb_from(climb)
             if score > top + TOLERANCE * abs(top):
                 top, best, path = score, arcs, path + steps
         if self.search == "tabu":
-            score, arcs, steps = climbed(climb.moved(best.copy()), PATIENCE)
+            score, arcs, steps = climb_from(climb.move_to(best.copy()), PATIENCE)
             if score > top:
                 best, path = arcs, path + steps
         return best, path
 
-    def found_with_holes(
+    def find_with_missing(
         self, rows: Completion, rule: Rule, limits: Limits, callback: Callable[[Step], object] | None = None
     ) -> tuple[Bool, list[Step], Scores]:
         """The same for rows with missing values, and the scores of the last round: structural EM with draws.
@@ -100,14 +100,14 @@ class Exploration:
         weights = None if (rows.share == 1).all() else rows.share
         price = np.log(max(float(rows.weights.sum()), 1.0)) / 2 * np.outer(free, free)
         arcs = chow_liu(some) & (some.information() > price)  # what is filled in would confirm an arc of pure chance
-        codes, path = rows.filled(arcs, rng), list[Step]()
+        codes, path = rows.fill(arcs, rng), list[Step]()
         for turn in range(ROUNDS):
             scores = Scores(codes, rows.sizes, rule, weights)
-            before, (arcs, steps) = arcs, self.found(scores, limits, callback, arcs if turn else None)
+            before, (arcs, steps) = arcs, self.find(scores, limits, callback, arcs if turn else None)
             path += steps
             if turn and (arcs == before).all():
                 break
-            codes = rows.refilled(codes, arcs, rng) if turn < ROUNDS - 1 else codes
+            codes = rows.refill(codes, arcs, rng) if turn < ROUNDS - 1 else codes
         return arcs, path, scores
 
 

@@ -128,25 +128,25 @@ class Fitted:
 
     def merge(self, other: Fitted) -> Fitted:
         """Of the rows of both."""
-        told = None if other.counted is None else other.counted.schema
-        return self._with(other, told, Counted.merge, DistinctRows.merge)
+        schema = None if other.counted is None else other.counted.schema
+        return self._with(other, schema, Counted.merge, DistinctRows.merge)
 
     def subtract(self, other: Fitted, declared: Collection[str] = ()) -> Fitted:
         """Without the other's rows; ``declared`` are the nodes whose states are."""
-        told = None if other.counted is None else other.counted.schema.without_declared()
-        return self._with(other, told, Counted.subtract, partial(DistinctRows.subtract, declared=declared))
+        schema = None if other.counted is None else other.counted.schema.without_declared()
+        return self._with(other, schema, Counted.subtract, partial(DistinctRows.subtract, declared=declared))
 
     def _with(
         self,
         other: Fitted,
-        told: Schema | None,
+        schema: Schema | None,
         counts: Callable[..., Counted],
         rows: Callable[..., DistinctRows],
     ) -> Fitted:
-        """With the other's rows, whose columns are as ``told``, or without them."""
+        """With the other's rows, whose columns are as ``schema``, or without them."""
         graph = self.network.graph
-        if self.counted is not None and other.counted is not None and told is not None:
-            schema = self.counted.schema.unify(told)
+        if self.counted is not None and other.counted is not None and schema is not None:
+            schema = self.counted.schema.unify(schema)
             empty = family_counts(graph, schema.names, True)
             both = counts(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
             return Fitted.from_counts(graph, both, self.recipe)

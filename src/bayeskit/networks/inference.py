@@ -59,7 +59,7 @@ class Inference:
         shape = tuple(sizes[v] for v in which)
         out, log_evidence = np.empty((codes.shape[1], *shape)), np.empty(codes.shape[1])
         likely = {self.numbered.number[n]: given for n, given in (likelihoods or {}).items()}
-        scale, stacked = _scaled([likely[v] for v in sorted(likely)])
+        scale, stacked = _scale([likely[v] for v in sorted(likely)])
         if len(set(which)) < len(which):
             raise NetworkError(f"a node is asked for twice: {', '.join(targets)}")
         places: Int | slice
@@ -97,13 +97,13 @@ class Inference:
 
     def most_probable(self, codes: Code) -> tuple[Code, Float]:
         """The most probable states of all nodes given what is observed, and log P of them with it."""
-        return self._traced(codes, True, 0)
+        return self._trace(codes, True, 0)
 
-    def drawn(self, codes: Code, rng: np.random.Generator) -> Code:
+    def draw(self, codes: Code, rng: np.random.Generator) -> Code:
         """States of all nodes drawn from P(all | observed), one draw for each row."""
-        return self._traced(codes, False, int(rng.integers(2**63)))[0]
+        return self._trace(codes, False, int(rng.integers(2**63)))[0]
 
-    def _traced(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float]:
+    def _trace(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float]:
         chosen, log_p = codes.copy(), np.empty(codes.shape[1])
         every = tuple(range(len(codes)))
         for places, pattern in self._groups(codes, (), (), every, folded=False):
@@ -116,7 +116,7 @@ class Inference:
         check_possible(log_p)
         return chosen, log_p
 
-    def expected(self, codes: Code, weights: Float | None, tables: Float | None = None) -> tuple[Float, Float]:
+    def expect_counts(self, codes: Code, weights: Float | None, tables: Float | None = None) -> tuple[Float, Float]:
         """Expected counts of the cells of all tables one after the other, and log P(evidence) of each row.
 
         N(cell) = sum over rows of weight * P(cell | row): the E-step. ``tables`` replaces the network's own.
@@ -211,7 +211,7 @@ def check_possible(log_evidence: Float) -> None:
         )
 
 
-def _scaled(likelihoods: Sequence[Float]) -> tuple[Float | float, Float | None]:
+def _scale(likelihoods: Sequence[Float]) -> tuple[Float | float, Float | None]:
     """Likelihoods one under the other with the largest of each row and node one, and the logarithm taken out."""
     if not likelihoods:
         return 0.0, None

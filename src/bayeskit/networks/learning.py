@@ -96,11 +96,11 @@ class Learning:
     def network(self, tables: Float) -> Network:
         begin, shapes = self.inference.numbered.begin, self.start.potentials
         parts = zip(self.start.nodes, begin, begin[1:], strict=False)
-        return self.start.replaced({node: tables[a:b].reshape(shapes[node].shape) for node, a, b in parts})
+        return self.start.with_tables({node: tables[a:b].reshape(shapes[node].shape) for node, a, b in parts})
 
-    def climbed(self, tables: Float) -> tuple[Float, float, float]:
+    def expect(self, tables: Float) -> tuple[Float, float, float]:
         """Expected counts under these tables, L and the log-likelihood alone."""
-        counts, logs = self.inference.expected(self.codes, self.weights, tables)
+        counts, logs = self.inference.expect_counts(self.codes, self.weights, tables)
         check_possible(logs)
         likelihood = float(self.weights @ logs)
         return counts, likelihood + float(self.prior @ np.log(np.maximum(tables, SMALLEST))), likelihood
@@ -111,7 +111,7 @@ class Learning:
         def climb(tables: Float) -> tuple[Float, list[float], bool]:
             path: list[float] = []
             for _ in range(iterations):
-                counts, height, _ = self.climbed(tables)
+                counts, height, _ = self.expect(tables)
                 path.append(height)
                 if len(path) > 1:
                     gain = height - path[-2]
@@ -139,7 +139,7 @@ class Learning:
 
             def height(eta: Float) -> tuple[float, Float]:
                 theta = tables_of(eta)
-                counts, found, _ = self.climbed(theta)
+                counts, found, _ = self.expect(theta)
                 whole = counts + self.prior
                 slope = whole - theta * np.bincount(self.row, whole)[self.row]
                 path.append(found)
@@ -162,7 +162,7 @@ class Learning:
                 best = found
         assert best is not None
         tables, path, converged = best
-        return Learned(self.network(tables), tuple(path), self.climbed(tables)[2], converged)
+        return Learned(self.network(tables), tuple(path), self.expect(tables)[2], converged)
 
     def _beginning(self, rng: np.random.Generator, attempt: int) -> Float:
         """The start; uniform tables at hidden nodes by chance, or their states would stay alike for ever."""

@@ -13,7 +13,7 @@ from bayeskit.arrays import Code, Float, Label
 from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.table import Table, cells_of, code_of, declared_states, states_of, table_of
+from bayeskit.networks.table import Table, cells_of, code_of, declare_states, states_of, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Network:
         given = {str(name): spec for name, spec in tables.items()}
         if alone := [name for name in given if name not in graph.parents]:
             graph = Graph({**graph.parents, **dict.fromkeys(alone, ())})
-        declared = {str(name): declared_states(str(name), some) for name, some in (states or {}).items()}
+        declared = {str(name): declare_states(str(name), some) for name, some in (states or {}).items()}
         levels = {}
         for node in graph.nodes:
             if node not in given:
@@ -106,7 +106,7 @@ class Network:
         """The position of a state among those of its node."""
         return code_of(self.levels[self.graph.check(node)], state, node)
 
-    def replaced(self, tables: Mapping[str, Float]) -> Network:
+    def with_tables(self, tables: Mapping[str, Float]) -> Network:
         """The same graph and states with other probabilities."""
         fresh = {node: Table(node, self.graph.parents[node], tables[node]) for node in self.nodes}
         return Network(self.graph, self.levels, fresh)
@@ -121,7 +121,7 @@ class Network:
             found *= float(self.potentials[node][tuple(code[n] for n in self.graph.family(node))])
         return found
 
-    def sampled(self, rows: int, rng: np.random.Generator) -> Code:
+    def sample_codes(self, rows: int, rng: np.random.Generator) -> Code:
         """Codes of rows drawn from the joint distribution, parents first: (nodes, rows)."""
         place = {node: j for j, node in enumerate(self.nodes)}
         out = np.empty((len(place), rows), dtype=np.int32)

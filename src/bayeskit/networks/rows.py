@@ -33,10 +33,10 @@ class DistinctRows:
 
     @classmethod
     def of(cls, levels: Mapping[str, Levels], codes: Code, weights: Float) -> DistinctRows:
-        return cls.joined(levels, codes, ExactSum.of(weights))
+        return cls.join(levels, codes, ExactSum.of(weights))
 
     @classmethod
-    def joined(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
+    def join(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
         """Equal rows once, those without weight left out."""
         labels, first = distinct(codes)
         total = mass.place(labels, len(first))
@@ -59,7 +59,7 @@ class DistinctRows:
         for j, (name, mine) in enumerate(self.levels.items()):
             table = np.append(mine.codes_in(levels[name]), -1).astype(np.int32)
             moved[j] = table[self.codes[j]]
-        return DistinctRows.joined(levels, moved, self.mass)
+        return DistinctRows.join(levels, moved, self.mass)
 
     def merge(self, other: DistinctRows) -> DistinctRows:
         """The rows of both tables, with the levels of both."""
@@ -67,7 +67,7 @@ class DistinctRows:
         ordered = {name: some.ordered for name, some in levels.items()}
         levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
         one, two = self.on(levels), other.on(levels)
-        return DistinctRows.joined(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
+        return DistinctRows.join(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
 
     def subtract(self, other: DistinctRows, declared: Collection[str] = ()) -> DistinctRows:
         """Without the other's rows; refused where they cannot have been learned.
@@ -80,7 +80,7 @@ class DistinctRows:
                     raise ForgetError(f"column {name!r} has the value {key[1]!r}, which was never learned")
         gone = other.on(self.levels)
         less = ExactSum.zeros(gone.mass.shape) - gone.mass
-        rest = DistinctRows.joined(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
+        rest = DistinctRows.join(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
         if rest.mass.negative().any():
             raise ForgetError("these rows cannot have been learned: one of them was never seen, or not so often")
         before, after = self._occupied, rest._occupied

@@ -36,9 +36,9 @@ def likelihood(counts: Float, start: Int) -> Float:
     array([-2.7726])
     """
     rows = counts.sum(axis=1)
-    told = np.einsum("ij,ij->i", counts, np.log(np.maximum(counts, 1e-300)))
-    told -= rows * np.log(np.maximum(rows, 1e-300))
-    out: Float = np.add.reduceat(told, start)
+    gain = np.einsum("ij,ij->i", counts, np.log(np.maximum(counts, 1e-300)))
+    gain -= rows * np.log(np.maximum(rows, 1e-300))
+    out: Float = np.add.reduceat(gain, start)
     return out
 
 
@@ -81,8 +81,8 @@ def loo(counts: Float, start: Int) -> Float:
     others, beside = np.maximum(counts - 1, 0), np.maximum(rows - 1, 0)
     best = np.full(len(start), -np.inf)
     for s in LEANING:
-        told = np.einsum("ij,ij->i", counts, np.log((others + s * base) / (beside + s)))
-        best = np.maximum(best, np.add.reduceat(told, start))
+        gain = np.einsum("ij,ij->i", counts, np.log((others + s * base) / (beside + s)))
+        best = np.maximum(best, np.add.reduceat(gain, start))
     n = np.add.reduceat(rows[:, 0], start)
     out: Float = best - np.log(np.maximum(n, 1.0)) * np.log2(np.maximum(lines, 1))
     return out
@@ -129,7 +129,7 @@ class Scores:
         """Of one family; -inf where its table would be larger than memory allows."""
         family = (node, tuple(sorted(parents)))
         if family not in self.known:
-            self.known[family] = self._counted(node, family[1], [])[0]
+            self.known[family] = self._count_families(node, family[1], [])[0]
         return self.known[family]
 
     def beside(self, node: int, parents: Iterable[int], others: Sequence[int]) -> list[float]:
@@ -138,7 +138,7 @@ class Scores:
         families = [(node, tuple(sorted((*base, other)))) for other in others]
         new = [i for i, family in enumerate(families) if family not in self.known]
         if new:
-            found = self._counted(node, base, [others[i] for i in new])
+            found = self._count_families(node, base, [others[i] for i in new])
             self.known.update(zip((families[i] for i in new), found, strict=True))
         return [self.known[family] for family in families]
 
@@ -150,11 +150,11 @@ class Scores:
 
     def information(self) -> Float:
         """n I(a; b) of all pairs of nodes, n the rows that have both; -inf on the diagonal: (nodes, nodes)."""
-        told = np.full((len(self.sizes), len(self.sizes)), -np.inf)
+        gain = np.full((len(self.sizes), len(self.sizes)), -np.inf)
         first = np.zeros(1, dtype=np.int64)
         for (a, b), table in self._pairs().items():
-            told[a, b] = told[b, a] = (likelihood(table, first) - likelihood(table.sum(axis=0)[None], first))[0]
-        return told
+            gain[a, b] = gain[b, a] = (likelihood(table, first) - likelihood(table.sum(axis=0)[None], first))[0]
+        return gain
 
     def pairs(self) -> None:
         """All families of one parent, counted in one go."""
@@ -162,13 +162,13 @@ class Scores:
         for node in every:
             others = [p for p in every if (min(p, node), max(p, node)) in tables]
             counts = [tables[p, node] if p < node else tables[node, p].T for p in others]
-            found = self._scored(np.concatenate(counts), [self.sizes[p] for p in others]) if counts else []
+            found = self._score_counts(np.concatenate(counts), [self.sizes[p] for p in others]) if counts else []
             self.known.update({(node, (p,)): score for p, score in zip(others, found, strict=True)})
 
     def _fits(self, nodes: Iterable[int]) -> bool:
         return prod(self.sizes[n] for n in nodes) <= CELLS
 
-    def _counted(self, node: int, parents: tuple[int, ...], others: Sequence[int]) -> list[float]:
+    def _count_families(self, node: int, parents: tuple[int, ...], others: Sequence[int]) -> list[float]:
         """The scores of a family with each of several parents more, or as it is if there are none."""
         if not self._fits((node, *parents)):
             return [-np.inf] * max(len(others), 1)
@@ -181,17 +181,19 @@ class Scores:
         lines = prod(self.sizes[p] for p in parents)
         sizes = (*self.sizes, lines * states)
         if not others:
-            return self._scored(self._tables(sizes, [(last,)])[0].reshape(-1, states), [lines])
+            return self._score_counts(self._tables(sizes, [(last,)])[0].reshape(-1, states), [lines])
         out = [-np.inf] * len(others)
         fit = [i for i, other in enumerate(others) if self._fits((other, node, *parents))]
         if fit:
             counts = self._tables(sizes, [(others[i], last) for i in fit])
             whole = np.concatenate([table.reshape(-1, states) for table in counts])
-            for i, score in zip(fit, self._scored(whole, [lines * self.sizes[others[i]] for i in fit]), strict=True):
+            for i, score in zip(
+                fit, self._score_counts(whole, [lines * self.sizes[others[i]] for i in fit]), strict=True
+            ):
                 out[i] = score
         return out
 
-    def _scored(self, counts: Float, lines: Sequence[int]) -> list[float]:
+    def _score_counts(self, counts: Float, lines: Sequence[int]) -> list[float]:
         start = np.cumsum([0, *lines[:-1]], dtype=np.int64)
         scores: list[float] = self.rule(counts, start).tolist()
         return scores

@@ -71,7 +71,7 @@ class Climb:
         for node in range(d):
             self._weigh(node)
 
-    def moved(self, arcs: Bool) -> Climb:
+    def move_to(self, arcs: Bool) -> Climb:
         """A new climb from other arcs; what the nodes with the same parents would gain is known."""
         other = copy(self)
         other.arcs, other.own, other.gain, other.path = arcs, self.own.copy(), self.gain.copy(), []
@@ -191,14 +191,14 @@ def in_order(scores: Scores, limits: Limits) -> Bool:
 
 def chow_liu(scores: Scores) -> Bool:
     """The tree of largest likelihood, away from the first node."""
-    told = scores.information()
-    d = len(told)
+    information = scores.information()
+    d = len(information)
     arcs = np.zeros((d, d), dtype=bool)
-    reached, source = told[:, 0].copy(), np.zeros(d, dtype=np.int64)
+    reached, source = information[:, 0].copy(), np.zeros(d, dtype=np.int64)
     outside = np.arange(d) > 0
     for _ in range(d - 1):
         new = int(np.argmax(np.where(outside, reached, -np.inf)))
         arcs[new, source[new]], outside[new] = True, False
-        nearer = outside & (told[:, new] > reached)
-        reached[nearer], source[nearer] = told[nearer, new], new
+        nearer = outside & (information[:, new] > reached)
+        reached[nearer], source[nearer] = information[nearer, new], new
     return arcs

@@ -122,10 +122,10 @@ def cells_of(node: str, sizes: Mapping[str, int], family: tuple[str, ...]) -> tu
     return shape
 
 
-def declared_states(node: str, given: Any) -> Levels:
+def declare_states(node: str, given: Any) -> Levels:
     """States as a user declares them: a list, or for a hidden node their number.
 
-    >>> declared_states("h", 3).values, declared_states("colour", ["red", "blue"]).values
+    >>> declare_states("h", 3).values, declare_states("colour", ["red", "blue"]).values
     ([0, 1, 2], ['red', 'blue'])
     """
     if isinstance(given, int | np.integer) and not isinstance(given, bool):

@@ -85,9 +85,9 @@ class Tokens:
             if found:
                 self.at = plain.end() + 1
                 return found
-        return [self.number() for _ in self.separated(";")]
+        return [self.number() for _ in self.items_until(";")]
 
-    def separated(self, end: str) -> Iterator[None]:
+    def items_until(self, end: str) -> Iterator[None]:
         """Once before every item of a list; commas may separate them."""
         while not self.ahead(end):
             yield

@@ -42,7 +42,7 @@ class WorkedQuery(Written):
         return tuple(node for node in self.nodes if node != self.target and node not in self.evidence)
 
     def _lines(self) -> list[Line]:
-        given = ", ".join(_named(node, state) for node, state in self.evidence.items())
+        given = ", ".join(_assignment(node, state) for node, state in self.evidence.items())
         states = self.network.states(self.target)
         sums = [self._products(state) for state in states]
         over = f" = sum over {', '.join(self.hidden)} of the product" if self.hidden else ""
@@ -51,13 +51,13 @@ class WorkedQuery(Written):
         for state, products in zip(states, sums, strict=True):
             shown = [" · ".join(f"{p:.4g}" for p in some) for some in products[:SUMMANDS]]
             more = [f"... ({len(products) - SUMMANDS} more)"] if len(products) > SUMMANDS else []
-            name = ", ".join(filter(None, [_named(self.target, state), given]))
+            name = ", ".join(filter(None, [_assignment(self.target, state), given]))
             whole = f" = {_total(products):.4g}" if len(products) > 1 or len(self.nodes) > 1 else ""
             lines.append((f"P({name}){over}", *[NEXT] * bool(over), f" = {' + '.join([*shown, *more])}{whole}"))
         joint = [_total(products) for products in sums]
         whole = " + ".join(f"{p:.4g}" for p in joint)
         for state, p in zip(states, joint, strict=True):
-            name = f"{_named(self.target, state)} | {given}" if given else _named(self.target, state)
+            name = f"{_assignment(self.target, state)} | {given}" if given else _assignment(self.target, state)
             lines.append((f"P({name}) = {p:.4g} / ({whole}) = {p / sum(joint):.4g}",))
         return lines
 
@@ -81,7 +81,7 @@ class WorkedQuery(Written):
         return float(self.network.potentials[node][where])
 
 
-def worked_query(network: Network, target: Label, evidence: Mapping[str, object]) -> WorkedQuery:
+def work_query(network: Network, target: Label, evidence: Mapping[str, object]) -> WorkedQuery:
     """The calculation of one target from states that are known."""
     if not isinstance(target, str):
         raise InputError(f"target={target!r}: the calculation by hand is that of one node; give its name")
@@ -107,5 +107,5 @@ def _total(products: list[list[float]]) -> float:
     return float(sum(np.prod(some) for some in products))
 
 
-def _named(node: str, state: Label) -> str:
+def _assignment(node: str, state: Label) -> str:
     return f"{node} = {shorten(state)}"

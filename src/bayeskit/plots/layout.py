@@ -43,14 +43,14 @@ class Layout:
         """Boxes of given width and height with a ``gap`` between them and a ``rise`` between layers.
 
         >>> boxes = dict.fromkeys("abc", (2.0, 1.0))
-        >>> Layout.layered([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
+        >>> Layout.by_layers([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
         {'a': (2.5, 0.5), 'b': (1.0, 2.5), 'c': (4.0, 2.5)}
         """
         drawn = cls.by_graphviz(edges, boxes, gap, rise) if shutil.which("dot") else None
-        return cls.layered(layers, edges, boxes, gap, rise) if drawn is None else drawn
+        return cls.by_layers(layers, edges, boxes, gap, rise) if drawn is None else drawn
 
     @classmethod
-    def layered(
+    def by_layers(
         cls,
         layers: Sequence[Sequence[str]],
         edges: Sequence[Edge],
@@ -67,7 +67,7 @@ class Layout:
         for chain in chains:
             for key in chain[1:-1]:
                 rows[key[1]].append(key)
-        above, below = _joined(chains), _joined([chain[::-1] for chain in chains])
+        above, below = _predecessors(chains), _predecessors([chain[::-1] for chain in chains])
         wide = {key: boxes[key][0] if key in boxes else 0.0 for row in rows for key in row}
         across = _across(rows, above, below, wide, gap)
         tall = [max((boxes[key][1] for key in row if key in boxes), default=0.0) for row in rows]
@@ -122,7 +122,7 @@ class Layout:
         return cls(middle, routes, (wide, high))
 
 
-def _joined(chains: Sequence[Sequence[Key]]) -> dict[Key, list[Key]]:
+def _predecessors(chains: Sequence[Sequence[Key]]) -> dict[Key, list[Key]]:
     """For each key what stands before it."""
     found: dict[Key, list[Key]] = {}
     for chain in chains:

@@ -56,12 +56,12 @@ def _value(symbol: Any, read: Read, known: dict[int, Any]) -> Any:
                     waiting += left
                     continue
                 args = [known[id(a)] if isinstance(a, Symbol | float | np.ndarray) else a for a in one.args]
-                known[id(one)] = _applied(one.op, args, read)
+                known[id(one)] = _apply(one.op, args, read)
                 waiting.pop()
     return known[id(symbol)]
 
 
-def _applied(op: str, args: list[Any], read: Read) -> Any:
+def _apply(op: str, args: list[Any], read: Read) -> Any:
     if op in ("number", "code"):
         return np.asarray(read[args[0]], dtype=np.float64)[:, None]
     if op == "take":

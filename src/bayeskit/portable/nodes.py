@@ -100,9 +100,9 @@ class Cells:
         each |= {
             name: [store.logs(part) for part in getattr(self, name)] for name in ("mass", "spare", "margins", "more")
         }
-        return {**each, **{name: listed(getattr(self, name)) for name in ("base", "weight", "every")}}
+        return {**each, **{name: to_list(getattr(self, name)) for name in ("base", "weight", "every")}}
 
-    def mixed(self, c: int, codes: Int, away: Float, lower: Float, there: Int) -> float:
+    def log_mixture(self, c: int, codes: Int, away: Float, lower: Float, there: Int) -> float:
         """log of the sum over the cells a row may be in of their mass times the density about their mean."""
         at = [margin[code + FRONT, c] for margin, code in zip(self.margins, codes, strict=True)]
         together = self.base[c] + sum(at)
@@ -153,7 +153,11 @@ class Normal:
                 lower = factor[which]
                 away = solve_triangular(lower, row[there] - self.mean[c, there], lower=True) if len(there) else row[:0]
                 size = float(self.units[there].sum() - np.log(np.diag(lower)).sum())
-                rest = -0.5 * away @ away if self.cells is None else self.cells.mixed(c, codes[i], away, lower, there)
+                rest = (
+                    -0.5 * away @ away
+                    if self.cells is None
+                    else self.cells.log_mixture(c, codes[i], away, lower, there)
+                )
                 out[i, c] = size + rest
         return out
 
@@ -275,12 +279,12 @@ class Neighbours:
                 "fading": self.fading, "pseudo": self.pseudo}  # fmt: skip
 
 
-def listed(numbers: Float) -> list[Any]:
+def to_list(numbers: Float) -> list[Any]:
     """Numbers for JSON, which has no infinity."""
-    return [written(b) for b in np.asarray(numbers).tolist()]
+    return [to_json(b) for b in np.asarray(numbers).tolist()]
 
 
-def written(number: float) -> float | str:
+def to_json(number: float) -> float | str:
     """A number for JSON: "nan", "inf" and "-inf" are texts."""
     return number if np.isfinite(number) else str(number)
 

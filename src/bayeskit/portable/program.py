@@ -1,8 +1,8 @@
 """The format of a portable program: what every target reads, and how its steps are written down.
 
 A program is JSON. ``format`` is 1. ``columns`` are the inputs: a name, and for categories the levels, whose place is
-their code (``hole`` is the code of a missing value: -1, or a level of its own; a level never seen has -2). ``tables``
-are arrays of numbers with a width. ``steps`` are operations, each on the results of earlier ones:
+their code (``missingCode`` is the code of a missing value: -1, or a level of its own; a level never seen has -2).
+``tables`` are arrays of numbers with a width. ``steps`` are operations, each on the results of earlier ones:
 
     ["number", j] ["code", j]        the input of column j: a number (NaN where missing) or the code of a level
     ["constant", v]                  a number, or a list of one for each class
@@ -40,7 +40,7 @@ from scipy.special import log_expit, log_softmax
 
 from bayeskit.arrays import Float, Json, Label
 from bayeskit.portable.evaluation import Read, evaluate, evaluate_at
-from bayeskit.portable.nodes import listed, written
+from bayeskit.portable.nodes import to_json, to_list
 from bayeskit.portable.symbol import Symbol, Table, constant, take, total, where
 
 FORMAT = 1
@@ -85,7 +85,7 @@ class Term:
         return self.tail or Tail(0.0, None, self.value)
 
     @classmethod
-    def looked_up(cls, columns: tuple[str, ...], table: Float, index: Any, vanishing: Float | None = None) -> Term:
+    def from_table(cls, columns: tuple[str, ...], table: Float, index: Any, vanishing: Float | None = None) -> Term:
         """The line of a table of logarithms; ``vanishing`` is log(p / a) as a -> 0+ where they are minus infinity."""
         zero = np.isneginf(table)
         if not zero.any():
@@ -94,7 +94,7 @@ class Term:
         return cls(columns, take(table, index), Tail(take(zero.astype(np.float64), index), None, take(rest, index)))
 
     @classmethod
-    def traced(cls, column: str, x: Symbol, value: Any, size: Any = None) -> Term:
+    def from_formula(cls, column: str, x: Symbol, value: Any, size: Any = None) -> Term:
         """The formula of a number; beyond the range of a double it is minus infinity, of a magnitude ``size``."""
         if not isinstance(value, Symbol):
             return cls((column,), value)
@@ -129,7 +129,7 @@ class Term:
         size = two.size if one.size is None else one.size
         return Term(self.columns, self.value + other.value, Tail(one.zeros + two.zeros, size, one.rest + two.rest))
 
-    def masked(self, silent: Any) -> Term:
+    def mask(self, silent: Any) -> Term:
         """The same, but nothing where a condition holds."""
         tail = self.tail
         if tail is not None:
@@ -199,7 +199,7 @@ class InputColumn:
     name: str
     numeric: bool
     keys: tuple[Any, ...] = ()  # of the levels, by code
-    hole: int = -1  # the code of a missing value
+    missing_code: int = -1  # the code of a missing value
     known_only: bool = False  # whether a level never seen is an error
 
 
@@ -222,7 +222,7 @@ class Program:
         nothing = np.zeros(len(classes))
         return cls(tuple(classes), columns, (member,), nothing, nothing, 0.0, prior)
 
-    def scaled(self, times: float, more: Float) -> Program:
+    def scale(self, times: float, more: Float) -> Program:
         """With every score multiplied and added to, (K,), instead of a calibration."""
         members = tuple(replace(member, weight=times * member.weight) for member in self.members)
         return replace(self, members=members, base=times * self.base + more, calibration=None)
@@ -237,7 +237,7 @@ class Program:
                     logs = np.logaddexp(np.log1p(-self.back_off) + logs, np.log(self.back_off) + self.own)
                 score = score + member.weight * (logs - self.own)
             out: Float = log_softmax(score, axis=1)
-        return calibrated(self.calibration, out)
+        return calibrate(self.calibration, out)
 
     @cached_property
     def steps(self) -> Steps:
@@ -266,7 +266,7 @@ class Program:
             return {"of": of, "value": steps.add(one.value), "tail": parts, "chain": chain}
 
         members = [
-            {"name": m.name, "weight": m.weight, "base": listed(m.base), "terms": [term(t) for t in m.terms]}
+            {"name": m.name, "weight": m.weight, "base": to_list(m.base), "terms": [term(t) for t in m.terms]}
             for m in self.members
         ]
         return {
@@ -275,20 +275,24 @@ class Program:
             "columns": [_column(column) for column in self.columns],
             "steps": steps.json(store),
             "members": members,
-            "pool": {"base": listed(self.base), "own": listed(self.own), "backOff": self.back_off},
+            "pool": {"base": to_list(self.base), "own": to_list(self.own), "backOff": self.back_off},
             "calibration": None if self.calibration is None else list(self.calibration),
             "prior": self.prior.tolist(),
         }
 
 
 def _column(column: InputColumn) -> Json:
-    told: Json = {"name": column.name, "numeric": column.numeric}
+    described: Json = {"name": column.name, "numeric": column.numeric}
     if not column.numeric:
-        told |= {"levels": [list(key) for key in column.keys], "hole": column.hole, "knownOnly": column.known_only}
-    return told
+        described |= {
+            "levels": [list(key) for key in column.keys],
+            "missingCode": column.missing_code,
+            "knownOnly": column.known_only,
+        }
+    return described
 
 
-def calibrated(calibration: tuple[Any, ...] | None, logs: Float) -> Float:
+def calibrate(calibration: tuple[Any, ...] | None, logs: Float) -> Float:
     """Log posteriors (n, K) through a calibration map, as ``decision.calibration`` has it."""
     if calibration is None:
         return logs
@@ -365,7 +369,7 @@ class Steps:
         self._held.append((value, step))
 
     def json(self, store: Any) -> list[Any]:
-        return [_written(step, store) for step in self.made]
+        return [_write_step(step, store) for step in self.made]
 
 
 def is_step(argument: Any) -> bool:
@@ -373,11 +377,11 @@ def is_step(argument: Any) -> bool:
     return isinstance(argument, Symbol | float | np.ndarray)
 
 
-def _written(step: tuple[Any, ...], store: Any) -> list[Any]:
+def _write_step(step: tuple[Any, ...], store: Any) -> list[Any]:
     op, *args = step
     if op == "constant":
         value = args[0]
-        return [op, listed(np.array(value)) if isinstance(value, tuple) else written(value)]
+        return [op, to_list(np.array(value)) if isinstance(value, tuple) else to_json(value)]
     out: list[Any] = [op]
     for argument in args:
         if isinstance(argument, Table):

@@ -49,7 +49,7 @@ class Symbol(NDArrayOperatorsMixin):
         if method != "__call__":
             return NotImplemented
         if name in UFUNCS:
-            return simplified(UFUNCS[name], args)
+            return simplify(UFUNCS[name], args)
         rewrite = _REWRITTEN.get(name)
         return NotImplemented if rewrite is None else rewrite(*args)
 
@@ -104,7 +104,7 @@ _REWRITTEN: dict[str, Callable[..., Any]] = {
 NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "and": 1.0, "or": 0.0}  # what leaves the other as it is
 
 
-def simplified(op: str, args: list[Any]) -> Any:
+def simplify(op: str, args: list[Any]) -> Any:
     """The operation, without what changes nothing."""
     if op in NEUTRAL:
         one, other = args
@@ -141,7 +141,7 @@ def where(condition: Any, one: Any, other: Any) -> Any:
 def primitive(name: str) -> Callable[[Callable[..., Float]], Callable[..., Float]]:
     """Decorate a function that every target knows by a name of its own: of symbols it is one operation."""
 
-    def decorated(function: Callable[..., Float]) -> Callable[..., Float]:
+    def register(function: Callable[..., Float]) -> Callable[..., Float]:
         PRIMITIVES[name] = function
 
         @wraps(function)
@@ -152,7 +152,7 @@ def primitive(name: str) -> Callable[[Callable[..., Float]], Callable[..., Float
 
         return known
 
-    return decorated
+    return register
 
 
 def total(terms: Sequence[Any]) -> Any:

@@ -47,12 +47,12 @@ def _changes(flips: Flips, i: int) -> Section:
     each = flips.rows[i][:SHOWN]
     if not each:
         return Section("changes", "What would change it", "<p>No change of one column does.</p>")
-    rows = [[_joined(f.column), _joined(f.value), _joined(f.becomes), f.after, chance(f.probability)] for f in each]
+    rows = [[_join(f.column), _join(f.value), _join(f.becomes), f.after, chance(f.probability)] for f in each]
     head = ["column", "from", "to", "then predicted", "probability"]
     return Section("changes", "What would change it", table(head, rows, 4))
 
 
-def _joined(value: object) -> str:
+def _join(value: object) -> str:
     if isinstance(value, tuple):
-        return " and ".join(map(_joined, value))
+        return " and ".join(map(_join, value))
     return "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

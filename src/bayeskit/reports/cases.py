@@ -34,10 +34,10 @@ def importance(seen: Explanation) -> Float:
     return mean
 
 
-def informative(seen: Explanation, told: Float) -> Section:
+def informative(seen: Explanation, importance: Float) -> Section:
     """Columns in the order of what they tell; what backing off took back is no column, and said in words."""
-    order = [j for j in np.argsort(-told, kind="stable").tolist() if seen.parts[j] != BACK_OFF]
-    names, sizes = [part_name(seen.parts[j]) for j in order], told[order].tolist()
+    order = [j for j in np.argsort(-importance, kind="stable").tolist() if seen.parts[j] != BACK_OFF]
+    names, sizes = [part_name(seen.parts[j]) for j in order], importance[order].tolist()
     body = (
         f"<p>Mean weight of evidence over {len(seen):,} rows: by how many bits a column moved the odds of the most "
         f"probable class, for or against it. One bit doubles or halves the odds.</p>"
@@ -49,7 +49,7 @@ def informative(seen: Explanation, told: Float) -> Section:
     if BACK_OFF in seen.parts:
         body += (
             f'<p class="fine">The members of the pool are kept from being certain: what they say is backed off to the '
-            f"prior, which moved the odds by {told[seen.parts.index(BACK_OFF)]:.2f} bits on average.</p>"
+            f"prior, which moved the odds by {importance[seen.parts.index(BACK_OFF)]:.2f} bits on average.</p>"
         )
     return Section("columns", "Most informative columns", body)
 
@@ -92,19 +92,19 @@ class Case:
         truth, best, asked = int(table.truth[row]), int(np.argmax(proba)), table.take(np.array([row]))
         final = evaluation.model.predict_proba(asked)[0]
         mine = evaluation.model_for(row)
-        own = mine is not None and np.allclose(_placed(mine, asked, labels), proba, rtol=0, atol=SAME)
-        why = _explained(mine if own else evaluation.model, asked)
+        own = mine is not None and np.allclose(_align_proba(mine, asked, labels), proba, rtol=0, atol=SAME)
+        why = _explain(mine if own else evaluation.model, asked)
         found = (float(proba[truth]), float(proba[best]))
         return cls(row, number, labels[truth], labels[best], found, float(final[truth]), why, own)
 
 
-def _placed(model: Classifier, asked: Any, labels: list[Any]) -> Float:
+def _align_proba(model: Classifier, asked: Any, labels: list[Any]) -> Float:
     """P(class | row) by the classes of the evaluation: (K,)."""
     found = dict(zip(model.classes_.tolist(), model.predict_proba(asked)[0].tolist(), strict=True))
     return np.array([found.get(label, 0.0) for label in labels])
 
 
-def _explained(model: Classifier, asked: Any) -> Explanation | None:
+def _explain(model: Classifier, asked: Any) -> Explanation | None:
     found: Explanation | None = model.explain(asked) if hasattr(model, "explain") else None
     return found
 
@@ -164,7 +164,7 @@ def _steps(explained: Explanation, i: int, label: Label) -> str:
     order = order[np.abs(bits[1 + order]) >= SMALL]
     kept = order[:STEPS].tolist()
     rows = [(Safe("prior"), float(bits[0]))]
-    rows += [(_named(explained, i, j), float(bits[1 + j])) for j in kept]
+    rows += [(_name_part(explained, i, j), float(bits[1 + j])) for j in kept]
     others = len(explained.parts) - len(kept)
     if others:
         rest = float(bits.sum() - sum(step for _, step in rows))
@@ -172,7 +172,7 @@ def _steps(explained: Explanation, i: int, label: Label) -> str:
     return drawing.waterfall(rows)
 
 
-def _named(explained: Explanation, i: int, j: int) -> Safe:
+def _name_part(explained: Explanation, i: int, j: int) -> Safe:
     part, value = part_name(explained.parts[j]), explained.value(i, j)
     if part != explained.parts[j]:
         return text(part)

@@ -96,10 +96,10 @@ def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label])
     def cell(i: int, j: int) -> str:
         if not matrix[i, j] > 0:
             return "<td></td>"
-        told = f"{labels[i]} predicted as {actions[j]}: {matrix[i, j]:,.6g} rows, {percent(share[i, j])}"
+        title = f"{labels[i]} predicted as {actions[j]}: {matrix[i, j]:,.6g} rows, {percent(share[i, j])}"
         kind = "right" if i == j else "wrong"
         return (
-            f'<td class="{kind}" style="--share:{share[i, j]:.3f}" title="{plain(told, 200)}">{matrix[i, j]:.4g}</td>'
+            f'<td class="{kind}" style="--share:{share[i, j]:.3f}" title="{plain(title, 200)}">{matrix[i, j]:.4g}</td>'
         )
 
     rows = "".join(
@@ -144,14 +144,14 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
         )
 
     steps = [
-        row(name, begin, end, "for" if step >= 0 else "against", signed(step))
+        row(name, begin, end, "for" if step >= 0 else "against", with_sign(step))
         for (name, step), begin, end in zip(rows, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     ]
     total = float(ends[-1])
-    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", signed(total))}</ol>'
+    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", with_sign(total))}</ol>'
 
 
-def signed(number: float) -> str:
+def with_sign(number: float) -> str:
     """A step with its sign."""
     return "0.00" if abs(number) < 0.005 else _minus(("+" if number > 0 else "-") + brief(abs(number), 2))
 
@@ -254,7 +254,7 @@ def effect_levels(
             place = f"left:{min(at(b), 50.0):.2f}%;width:{abs(at(b) - 50):.2f}%"
             track = f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
         kind = "for" if row[0] >= 0 else "against"
-        said = "" if several else f"{signed(true[0])} "
+        said = "" if several else f"{with_sign(true[0])} "
         rows.append(
             f'<li class="{kind}"><span class="name">{text(name, 24)} <small>{share}</small></span>{track}'
             f'<span class="n">{said}</span></li>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayeskit.evaluation.drift import LARGE, MODERATE, ColumnDrift, Drift
-from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 
 WORDS = {"large": "moved, large", "moderate": "moved, moderate", "small": "moved, small", "": "–"}
 
@@ -33,7 +33,7 @@ def _columns(drift: Drift) -> Section:
         "Levels, and numbers that the model counts in cells, are compared by their shares, other numbers by mean and "
         "spread. p is adjusted for all tests of this page."
     )
-    return Section("columns", "Columns", f"<p>{text(words, 600)}</p>{folded(rows, head, 4)}")
+    return Section("columns", "Columns", f"<p>{text(words, 600)}</p>{folding_table(rows, head, 4)}")
 
 
 def _missing(drift: Drift) -> Section | None:
@@ -51,7 +51,7 @@ def _missing(drift: Drift) -> Section | None:
         ]
         for c in order
     ]
-    return Section("missing", "Missing values", folded(rows, ["column", "share", "before", "now", "p"], 2))
+    return Section("missing", "Missing values", folding_table(rows, ["column", "share", "before", "now", "p"], 2))
 
 
 def _unseen(drift: Drift) -> Section | None:
@@ -60,7 +60,9 @@ def _unseen(drift: Drift) -> Section | None:
         return None
     rows = [[c.name, ", ".join(c.unseen_levels), percent(c.unseen)] for c in some]
     words = "Levels that the model has never learned; what they say of the class is missing to it."
-    return Section("unseen", "Levels never seen", f"<p>{words}</p>{folded(rows, ['column', 'levels', 'share'], 2)}")
+    return Section(
+        "unseen", "Levels never seen", f"<p>{words}</p>{folding_table(rows, ['column', 'levels', 'share'], 2)}"
+    )
 
 
 def _classes(drift: Drift) -> Section | None:

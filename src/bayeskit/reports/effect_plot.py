@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.plots.nomogram import round_step
 from bayeskit.reports import drawing
-from bayeskit.reports.effects import Asking, Effect, Pair
+from bayeskit.reports.effects import Effect, EffectProbe, Pair
 from bayeskit.reports.markup import Section, percent, text
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.profile import Profile, Table
@@ -26,19 +26,19 @@ WORTH, TOGETHER = 0.01, 0.1  # bits on average below which a column, or a pair, 
 class Effects:
     """What each column says, of those that matter most."""
 
-    asking: Asking | None  # None where no column can be changed
+    probe: EffectProbe | None  # None where no column can be changed
     found: tuple[Effect, ...]
 
     @classmethod
     def of(
-        cls, evaluation: Evaluation, table: Table | None, interest: OneClass, told: Mapping[str, float] | None
+        cls, evaluation: Evaluation, table: Table | None, interest: OneClass, evidence: Mapping[str, float] | None
     ) -> Effects:
-        """``told`` is the evidence in each column, where it is known."""
+        """``evidence`` is the evidence in each column, where it is known."""
         if table is None or not table.names or table.single_values or len(evaluation.classes) < 2:
             return cls(None, ())
-        asking = Asking(evaluation.model, table, _curves(evaluation, interest))
-        found = [effect for p in _ranked(table.profiles, told) if (effect := asking.effect(p)) is not None]
-        return cls(asking, tuple(effect for effect in found if np.isfinite(effect.bits).all()))
+        probe = EffectProbe(evaluation.model, table, _curves(evaluation, interest))
+        found = [effect for p in _rank(table.profiles, evidence) if (effect := probe.effect(p)) is not None]
+        return cls(probe, tuple(effect for effect in found if np.isfinite(effect.bits).all()))
 
     @property
     def worth(self) -> dict[str, float]:
@@ -48,17 +48,17 @@ class Effects:
     def section(self) -> Section | None:
         """Each column by itself, and pairs that say more together; None where none says anything."""
         shown = sorted((e for e in self.found if e.worth >= WORTH), key=lambda e: -e.worth)[:COLUMNS]
-        if not shown or self.asking is None:
+        if not shown or self.probe is None:
             return None
-        labels = [self.asking.model.classes_.tolist()[k] for k in self.asking.curves]
+        labels = [self.probe.model.classes_.tolist()[k] for k in self.probe.curves]
         several = len(labels) > 1
         reach = _reach(shown)
         figures = "".join(_figure(effect, reach, several) for effect in shown)
         key = drawing.key(labels) if several else ""
-        body = f'{_lead(self.asking, labels, shown, several)}{key}<div class="portraits">{figures}</div>'
+        body = f'{_lead(self.probe, labels, shown, several)}{key}<div class="portraits">{figures}</div>'
         if any(effect.varies for effect in shown):
-            profiles = [self.asking.table.profiles[effect.name] for effect in shown[:PAIRED]]
-            body += _pairs(self.asking, profiles, labels[0])
+            profiles = [self.probe.table.profiles[effect.name] for effect in shown[:PAIRED]]
+            body += _pairs(self.probe, profiles, labels[0])
         return Section("values", "What each value says", body)
 
 
@@ -72,16 +72,16 @@ def _curves(evaluation: Evaluation, interest: OneClass) -> tuple[int, ...]:
     return tuple([some[0], *sorted(some[1:])] if count > CLASSES else range(count))
 
 
-def _ranked(profiles: Mapping[str, Profile], told: Mapping[str, float] | None) -> list[Profile]:
+def _rank(profiles: Mapping[str, Profile], evidence: Mapping[str, float] | None) -> list[Profile]:
     """The columns to look at: those with most evidence, if it is known."""
-    if told is None:
+    if evidence is None:
         return list(profiles.values())[:TRIED]
-    order = sorted((name for name in profiles if told.get(name, 0.0) > 0), key=lambda name: -told[name])
+    order = sorted((name for name in profiles if evidence.get(name, 0.0) > 0), key=lambda name: -evidence[name])
     return [profiles[name] for name in order[: 2 * COLUMNS]]
 
 
-def _lead(asking: Asking, labels: Sequence[object], shown: Sequence[Effect], several: bool) -> str:
-    against = "not knowing the column" if asking.optional else "the average row"
+def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect], several: bool) -> str:
+    against = "not knowing the column" if probe.optional else "the average row"
     how = (
         "Each colour is a class: the higher (or further right), the more a value speaks for it, against the mean of "
         "all classes"
@@ -132,9 +132,9 @@ def _figure(effect: Effect, reach: float, several: bool) -> str:
     return f"<figure><h3>{text(effect.name)}</h3>{picture}</figure>"
 
 
-def _pairs(asking: Asking, profiles: Sequence[Profile], label: object) -> str:
+def _pairs(probe: EffectProbe, profiles: Sequence[Profile], label: object) -> str:
     """The pairs that say most beyond their two columns."""
-    found = [pair for one, other in combinations(profiles, 2) if (pair := asking.pair(one, other)) is not None]
+    found = [pair for one, other in combinations(profiles, 2) if (pair := probe.pair(one, other)) is not None]
     shown = sorted((p for p in found if p.size >= TOGETHER), key=lambda p: -p.size)[:PAIRS]
     if not shown:
         return (
@@ -168,4 +168,4 @@ def _cell(bits: float, most: float) -> str:
     if not np.isfinite(bits):
         return "<td></td>"
     kind = "right" if bits >= 0 else "wrong"
-    return f'<td class="{kind}" style="--share:{abs(bits) / most:.3f}">{drawing.signed(bits)}</td>'
+    return f'<td class="{kind}" style="--share:{abs(bits) / most:.3f}">{drawing.with_sign(bits)}</td>'

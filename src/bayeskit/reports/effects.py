@@ -71,7 +71,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Asking:
+class EffectProbe:
     """A model and rows of its table, of which columns can be changed."""
 
     model: Classifier
@@ -99,7 +99,7 @@ class Asking:
         Of two classes the one against the other, of more each against the mean of all logarithms; a probability of
         zero counts as that of half a row.
         """
-        asked, model = changed_rows(self.table, rows, changed), self.plain
+        asked, model = change_rows(self.table, rows, changed), self.plain
         with np.errstate(divide="ignore"):
             logs = model.predict_log_proba(asked) if self.optional else np.log(model.predict_proba(asked))
         least = -np.log(2.0 * len(self.table))  # what was never seen counts as half a row
@@ -151,7 +151,7 @@ class Asking:
         count = np.bincount(codes[0][known] * len(b) + codes[1][known], minlength=len(cells)).reshape(len(a), len(b))
         beyond = _beyond(said.reshape(len(a), len(b)), count.astype(np.float64))
         size = float(np.sqrt((beyond**2 * count).sum() / max(int(count.sum()), 1)))
-        names = [tuple(written(v) for v in some) for some in (a, b)]
+        names = [tuple(value_text(v) for v in some) for some in (a, b)]
         return Pair((one.name, other.name), (names[0], names[1]), np.where(count >= HIDDEN, beyond, np.nan), size)
 
 
@@ -165,7 +165,7 @@ def _beyond(said: Float, count: Float) -> Float:
     return left
 
 
-def changed_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Any:
+def change_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Any:
     """Some rows as a table of the kind they came in, with some columns changed; None is missing."""
     features = table.sample.features
     if isinstance(features, list | tuple) and not isinstance(features[0], Mapping):
@@ -282,6 +282,6 @@ def _places(column: pa.ChunkedArray, values: Sequence[Any], numeric: bool) -> In
     return np.array([place.get(v, -1) for v in _plain(column).to_pylist()], dtype=np.int64)
 
 
-def written(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value of a column for people."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -12,7 +12,7 @@ from bayeskit.evaluation.groups import Groups, group_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import LEVEL
-from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.one_class import OneClass
 
 SHOWN = ("accuracy", "balanced_accuracy", "log_loss", "ece", "auc", "realised_cost")  # of the measures, by group
@@ -47,7 +47,7 @@ def _table(found: Groups, name: str, measures: list[str]) -> str:
     for group, mine in found[name].items():
         cells = [_cell(mine, measure, apart[measure][group]) for measure in measures]
         rows.append((group, f"{mine.total.weight[0]:,.6g}", *cells))
-    return folded(rows, ("group", "rows", *(SCORES[m].title for m in measures)), shown=FEW)
+    return folding_table(rows, ("group", "rows", *(SCORES[m].title for m in measures)), shown=FEW)
 
 
 def _cell(mine: Measures, measure: str, apart: Difference) -> Safe:

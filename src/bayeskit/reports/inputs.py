@@ -24,7 +24,7 @@ class InputField:
     start: float | int | None  # a usual value (a number, or the place of a level), None if it has none
     levels: tuple[Any, ...] | None = None
     codes: tuple[int, ...] = ()  # of the levels
-    hole: int = -1  # the code of a missing level
+    missing_code: int = -1  # the code of a missing level
     more: int = 0  # levels that are left out
     low: float = 0.0
     high: float = 0.0
@@ -46,7 +46,7 @@ class InputField:
         shown = list(codes) if len(codes) <= COMMON else [value for value in profile.common if value in codes]
         start = next((shown.index(value) for value in profile.common if value in codes), None)
         places = tuple(codes[value] for value in shown)
-        return cls(profile.name, start, tuple(shown), places, column.hole, len(codes) - len(shown))
+        return cls(profile.name, start, tuple(shown), places, column.missing_code, len(codes) - len(shown))
 
     def read(self, values: Sequence[Any]) -> Float:
         """What a program computes with: numbers with NaN for missing, or places of levels with -1: (n,)."""
@@ -59,12 +59,14 @@ class InputField:
         """The same as a portable program has it: numbers, or codes; NaN is missing: (n,)."""
         if self.levels is None:
             return read
-        return np.array([*self.codes, self.hole], dtype=np.float64)[np.nan_to_num(read, nan=-1.0).astype(np.int64)]
+        return np.array([*self.codes, self.missing_code], dtype=np.float64)[
+            np.nan_to_num(read, nan=-1.0).astype(np.int64)
+        ]
 
     def json(self) -> Json:
         if self.levels is not None:
-            told = {"levels": list(map(str, self.levels)), "codes": self.codes, "hole": self.hole}
-            return {"name": self.name, **told, "more": self.more, "start": self.start}
+            levels = {"levels": list(map(str, self.levels)), "codes": self.codes, "missingCode": self.missing_code}
+            return {"name": self.name, **levels, "more": self.more, "start": self.start}
         return {"name": self.name, "low": self.low, "high": self.high, "whole": self.whole, "start": self.start}
 
 

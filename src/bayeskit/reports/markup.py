@@ -111,7 +111,7 @@ def table(head: Sequence[Label], rows: Sequence[Sequence[Label]], words: int = 1
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def folded(rows: Sequence[Sequence[Label]], head: Sequence[Label], words: int = 1, shown: int = 20) -> str:
+def folding_table(rows: Sequence[Sequence[Label]], head: Sequence[Label], words: int = 1, shown: int = 20) -> str:
     """A table of which the first rows are shown and the others unfold."""
     whole = table(head, rows[:shown], words)
     if len(rows) <= shown:

@@ -5,37 +5,37 @@ function modelOf(program, tables) {
   const BIT = Math.LN2;
   const values = questions.map((q) => q.start);
   const prior = program.prior.slice();
-  const { told: toldBy, zeros, added, normalised } = engineOf(program, tables);
+  const { memberTerms, zeros, added, normalise } = engineOf(program, tables);
   const number = (v) => (v === "-inf" ? -Infinity : v);
   const pool = { base: program.pool.base.map(number), own: program.pool.own.map(number), backOff: program.pool.backOff };
-  const input = (q, value) => (q.levels ? (value === null ? q.hole : q.codes[value]) : value === null ? NaN : value);
+  const input = (q, value) => (q.levels ? (value === null ? q.missingCode : q.codes[value]) : value === null ? NaN : value);
 
   // What the prior begins with, and what each column, the neighbours and the backing-off add, as Python's explanations
   // have it: all that a member says counts as much as the member, and as much as it shows after backing off.
   function terms() {
     let first = added(pool.base, prior.map((p, k) => Math.log(p) - Math.log(program.prior[k])));
-    let told = [...questions.map(zeros), zeros(), zeros()];
+    let columnTerms = [...questions.map(zeros), zeros(), zeros()];
     const inputs = questions.map((q, j) => input(q, values[j]));
     const all = program.members.map((member) => {
-      const { start, told, together } = toldBy(member, inputs);
-      return { start, terms: [...told, together], weight: member.weight };
+      const { start, columns, together } = memberTerms(member, inputs);
+      return { start, terms: [...columns, together], weight: member.weight };
     });
     if (!pool.backOff) {
       for (const one of all) {
         first = added(first, added(one.start, pool.own, -1), one.weight);
-        one.terms.forEach((row, j) => { told[j] = added(told[j], row, one.weight); });
+        one.terms.forEach((row, j) => { columnTerms[j] = added(columnTerms[j], row, one.weight); });
       }
-      return { first, told };
+      return { first, columnTerms };
     }
-    for (const one of all) one.logs = normalised(one.terms.reduce((sum, row) => added(sum, row), one.start));
+    for (const one of all) one.logs = normalise(one.terms.reduce((sum, row) => added(sum, row), one.start));
     const score = all.reduce((sum, one) => added(sum, backedOff(one.logs), one.weight), pool.base);
     const rival = score.indexOf(Math.max(...score));
     for (const one of all) {
       const shown = backedOffTerms(one, rival);
       first = added(first, shown.base, one.weight);
-      told = told.map((row, j) => added(row, shown.terms[j], one.weight));
+      columnTerms = columnTerms.map((row, j) => added(row, shown.terms[j], one.weight));
     }
-    return { first, told };
+    return { first, columnTerms };
   }
 
   const centred = (row) => { const mean = row.reduce((a, b) => a + b, 0) / row.length; return row.map((v) => v - mean); };
@@ -47,7 +47,7 @@ function modelOf(program, tables) {
     const FAR = 1e6, e = pool.backOff, own = pool.own, { logs } = member;
     const start = member.start.map((v) => Math.max(v, -FAR));
     const terms = member.terms.map((row) => row.map((v) => within(v, -FAR, FAR)));
-    const base = backedOff(normalised(start)), gain = added(backedOff(logs), base, -1);
+    const base = backedOff(normalise(start)), gain = added(backedOff(logs), base, -1);
     const moved = terms.map(zeros), rest = zeros();
     classes.forEach((_, c) => {
       const apart = terms.map((row) => row[c] - row[rival]);
@@ -70,18 +70,18 @@ function modelOf(program, tables) {
 
   const logExpit = (x) => (x < 0 ? x - Math.log1p(Math.exp(x)) : -Math.log1p(Math.exp(-x)));
 
-  function posterior(first, told) {
-    const joint = told.reduce((sum, row) => added(sum, row), first);
+  function posterior(first, columnTerms) {
+    const joint = columnTerms.reduce((sum, row) => added(sum, row), first);
     const all = logsum(joint);
     return joint.map((v) => (all === -Infinity ? NaN : Math.exp(v - all)));
   }
 
   // Log-odds of a class against all others, and how each part moved them, in bits.
-  function evidence(first, told, c) {
+  function evidence(first, columnTerms, c) {
     const odds = (path) => path[c] - logsum(path.filter((_, k) => k !== c));
     let path = first, last = odds(path);
     const steps = [last / BIT];
-    for (const row of told) {
+    for (const row of columnTerms) {
       path = added(path, row);
       const now = odds(path);
       steps.push((now - last) / BIT);

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayeskit.estimators.network import Network
 from bayeskit.networks.network import Network as Value
-from bayeskit.reports.markup import Safe, Section, folded, script, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, script, table, text
 
 NUMBERS = 100_000  # in all tables of a page
 WIDEST = 1 << 16  # cells of the largest table in between that a page computes with
@@ -25,7 +25,7 @@ def sections(network: Network) -> list[Section]:
     ]
     picture = f'<div class="wide graph">{network.svg()}</div>' if len(network.nodes) <= DRAWN else ""
     lead = f"<p>{len(network.nodes):,} nodes, {len(network.edges):,} arcs.</p>"
-    every = folded(rows, ("node", "parents", "states"), 2)
+    every = folding_table(rows, ("node", "parents", "states"), 2)
     tables = "".join(_table(value, node) for node in value.nodes[:LISTED])
     return [
         Section("graph", "The network", lead + picture + every),
@@ -78,12 +78,12 @@ def widest(value: Value) -> int:
     scopes = [set(value.graph.family(node)) for node in value.nodes]
     left, most = set(value.nodes), max(prod(value.sizes[n] for n in scope) for scope in scopes)
 
-    def joined(node: str) -> set[str]:
+    def neighbours_of(node: str) -> set[str]:
         return set().union(*(scope for scope in scopes if node in scope))
 
     while left:
-        node = min(sorted(left), key=lambda n: prod(value.sizes[m] for m in joined(n)))
-        scope = joined(node)
+        node = min(sorted(left), key=lambda n: prod(value.sizes[m] for m in neighbours_of(n)))
+        scope = neighbours_of(node)
         most = max(most, prod(value.sizes[n] for n in scope))
         scopes = [other for other in scopes if node not in other] + [scope - {node}]
         left.remove(node)

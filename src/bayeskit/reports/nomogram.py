@@ -48,10 +48,10 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
         f"<p>To be used on paper: find the points of each column's value on the line at the top, add them up, and read "
         f"{text(said, 90)} below the total. A circle marks the points of a value that is missing.</p>"
     )
-    return Section("nomogram", "By hand: the nomogram", lead + _drawn(chart, said))
+    return Section("nomogram", "By hand: the nomogram", lead + _draw(chart, said))
 
 
-def _drawn(chart: Nomogram, said: str) -> str:
+def _draw(chart: Nomogram, said: str) -> str:
     ranked = sorted(chart.scales, key=lambda s: -float(np.ptp(s.points)))
     shown, others = ranked[:SCALES], ranked[SCALES:]
     silent = float(sum(s.missing for s in others))

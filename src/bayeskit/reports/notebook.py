@@ -21,7 +21,7 @@ from bayeskit.explain.words import word_densities
 from bayeskit.model.model import Model
 from bayeskit.reports import cases
 from bayeskit.reports import panel as what_if
-from bayeskit.reports.page import EXPLAINED, SCRIPTS, _explained, _page
+from bayeskit.reports.page import EXPLAINED, SCRIPTS, _explain, _page
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
 
@@ -89,10 +89,10 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     if table is None:
         raise InputError("a panel needs rows in memory; leave X out, or read some of them first")
     some = table.some(EXPLAINED)
-    seen = _explained(model, table, some)
-    told = None if seen is None else cases.importance(seen)
+    seen = _explain(model, table, some)
+    importance = None if seen is None else cases.importance(seen)
     written = WhatIf.of(model, table, some, None if seen is None else seen.proba, False)
-    section = what_if.section(found, written, seen, told, [], table)
+    section = what_if.section(found, written, seen, importance, [], table)
     return Panel(_page([section], title, SCRIPTS).replace("</head>", f"{ALONE}</head>", 1), height)
 
 
@@ -107,7 +107,7 @@ def _made_up(model: Model) -> TableLike:
             word = model.schema[name].numeric and name in words
             rows[name] = rng.integers(3, size=DRAWN).tolist() if word else [None] * DRAWN
             continue
-        values = alone.recorded()[0].tolist() if alone.numeric else list(alone.values)
+        values = alone.as_recorded()[0].tolist() if alone.numeric else list(alone.values)
         drawn = [values[i] for i in rng.integers(len(values), size=DRAWN).tolist()]
         drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < HOLES, strict=True)]
         if alone.numeric:

@@ -12,7 +12,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.numerics.rates import effective, gap, wilson
 from bayeskit.reports import drawing
-from bayeskit.reports.markup import folded, number, percent, text
+from bayeskit.reports.markup import folding_table, number, percent, text
 
 SHOWN = 400  # points of a curve
 FEW = 20  # rows a class should have to be drawn
@@ -128,7 +128,7 @@ def by_class(evaluation: Evaluation) -> str:
     """Calibration error and average precision of every class, each beside its baseline."""
     found = [OneClass(evaluation, k) for k in range(len(evaluation.classes))]
     rows = [(one.label, percent(one.share), number(one.ece, 4), number(one.average_precision)) for one in found]
-    return folded(rows, ("class", "share", "calibration error", "average precision"), shown=12)
+    return folding_table(rows, ("class", "share", "calibration error", "average precision"), shown=12)
 
 
 def _some(points: int) -> Any:

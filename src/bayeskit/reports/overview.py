@@ -16,7 +16,7 @@ from bayeskit.estimators.learner import are_names
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.model import Model
-from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.profile import Profile
 from bayeskit.structures.hidden import NetworkedDensity
 
@@ -47,40 +47,43 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
         for label, w, s in zip(evaluation.classes.tolist(), weight.tolist(), share.tolist(), strict=True)
     ]
     body = (
-        lead + quality(profiles) + "<h3>Classes, in the rows tested</h3>" + folded(classes, ("class", "rows", "share"))
+        lead
+        + quality(profiles)
+        + "<h3>Classes, in the rows tested</h3>"
+        + folding_table(classes, ("class", "rows", "share"))
     )
-    described = _described(evaluation.model)
+    described = _describe_columns(evaluation.model)
     if profiles:
         body += "<h3>Columns</h3>" + _columns(profiles, described)
     return Section("data", "The data", body)
 
 
-def _described(model: Classifier) -> dict[str, Json]:
+def _describe_columns(model: Classifier) -> dict[str, Json]:
     """Each column with its kind, and its family if one decides alone."""
     if isinstance(model, BayesClassifier):
         return {c["name"]: c for c in model.schema_.rows()}
     if isinstance(model, AutoBayes):  # its members have families of their own
-        plain = _described(model.reader_)
+        plain = _describe_columns(model.reader_)
         return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
-    return _described(model.estimator_) if isinstance(model, WRAPPERS) else {}
+    return _describe_columns(model.estimator_) if isinstance(model, WRAPPERS) else {}
 
 
 def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Json]) -> str:
     head = ("column", "kind", "family", "why", "missing", "values", "from", "to")
     rows = [_column(p, described.get(name)) for name, p in profiles.items()]
     if any(row[2] not in ("", "–") for row in rows):
-        return folded(rows, head, words=4)
-    return folded([(*row[:2], *row[3:]) for row in rows], (*head[:2], *head[3:]), words=3)  # no family decides
+        return folding_table(rows, head, words=4)
+    return folding_table([(*row[:2], *row[3:]) for row in rows], (*head[:2], *head[3:]), words=3)  # no family decides
 
 
 def _column(profile: Profile, described: Json | None) -> tuple[Label, ...]:
-    kind, family, why = (profile.type, "", "") if described is None else _chosen(described)
+    kind, family, why = (profile.type, "", "") if described is None else _choice(described)
     ends = (f"{profile.low:.6g}", f"{profile.high:.6g}") if profile.numeric else ("", "")
     share = profile.missing / max(profile.rows, 1)
     return (profile.name, kind, family, why, percent(share) if profile.missing else "0", f"{profile.distinct:,}", *ends)
 
 
-def _chosen(described: Json) -> tuple[str, str, str]:
+def _choice(described: Json) -> tuple[str, str, str]:
     why = "; ".join(filter(None, (described["why"], described["why_family"])))
     return described["kind"], described["family"] or "–", why
 
@@ -90,12 +93,12 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     found = []
     empty = [p for p in profiles.values() if p.distinct == 0]
     constant = [p for p in profiles.values() if p.distinct == 1]
-    holes = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
+    sparse = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
     names = [p for p in profiles.values() if not p.numeric and are_names(p.distinct, p.rows - p.missing)]
     for some, what in (
         (empty, "no value at all: nothing to learn from"),
         (constant, "a single value, which tells the classes nothing apart"),
-        (holes, f"more than {MANY:.0%} missing".replace("%", " %")),
+        (sparse, f"more than {MANY:.0%} missing".replace("%", " %")),
         (names, "another value in nearly every row, like a name"),
     ):
         if some:
@@ -112,18 +115,18 @@ def quality(profiles: Mapping[str, Profile]) -> str:
 def model(evaluation: Evaluation) -> Section:
     """What was fitted, in words."""
     fitted = evaluation.model
-    said = [f"<p><code>{text(fitted, 400)}</code></p>", *_wrapped(fitted)]
+    said = [f"<p><code>{text(fitted, 400)}</code></p>", *_describe_wrapper(fitted)]
     while isinstance(fitted, WRAPPERS):
         fitted = fitted.estimator_
     if isinstance(fitted, AutoBayes):
         said.append(_prior(fitted.classes_.tolist(), np.exp(fitted.log_prior())))
         said.append(_members(fitted.summary()))
     elif isinstance(fitted, BayesClassifier):
-        said += _learned(fitted.model_)
+        said += _describe_model(fitted.model_)
     return Section("model", "The model", "".join(said))
 
 
-def _wrapped(fitted: Any) -> list[str]:
+def _describe_wrapper(fitted: Any) -> list[str]:
     if isinstance(fitted, Calibrated):
         return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
     if isinstance(fitted, RiskClassifier):
@@ -137,7 +140,7 @@ def _prior(labels: Sequence[Label], prior: Float) -> str:
     return f"<p>Prior: {', '.join(shown)}{more}.</p>"
 
 
-def _learned(record: Model) -> list[str]:
+def _describe_model(record: Model) -> list[str]:
     said = [_prior(record.classes.tolist(), np.exp(record.log_prior()))]
     arcs = [arc for d in record.density.densities if isinstance(d, NetworkedDensity) for arc in d.name_families()]
     joined = [(name, parents) for name, parents in arcs if parents]
@@ -146,13 +149,15 @@ def _learned(record: Model) -> list[str]:
             ("the class" if name is None else name, [p for p in parents if p is not None]) for name, parents in joined
         ]
         listed = [(name, Safe(", ".join(text(p) for p in parents) or "–")) for name, parents in named]
-        said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
+        said.append(
+            "<h3>Columns that depend on others</h3>" + folding_table(listed, ("column", "given the class and"), 2)
+        )
     elif arcs:
         said.append("<p>No column depends on another once the class is known.</p>")
     if record.weighting is not None:
         weight = record.weighting.weight
         rows = [(n, f"{w:.3f}") for n, w in zip(record.density.factor_names, weight.tolist(), strict=True)]
-        said.append("<h3>How much each piece counts</h3>" + folded(rows, ("columns", "weight")))
+        said.append("<h3>How much each piece counts</h3>" + folding_table(rows, ("columns", "weight")))
     return said
 
 
@@ -161,7 +166,7 @@ def _members(leaderboard: Leaderboard) -> str:
     kept = [line for line in leaderboard.lines if line[2] > 0]
     most = max((weight for _, _, weight, *_ in kept), default=1.0)
     rows = [
-        (name, _bar(weight / most), number(weight), number(loss, 4), _signed(gain))
+        (name, _bar(weight / most), number(weight), number(loss, 4), _with_sign(gain))
         for name, loss, weight, gain, _ in kept
     ]
     head = ("member", "", "weight", "log loss alone", "adds")
@@ -169,7 +174,7 @@ def _members(leaderboard: Leaderboard) -> str:
         f"<h3>What it is made of</h3><p>{len(leaderboard.lines)} candidates were tried or considered, and judged on "
         f"{leaderboard.rows:,} predictions of rows they had not learned. {len(kept)} are kept; the evidence of each "
         f"counts as much as its weight. What a member adds is how much the log loss of all would rise without it.</p>"
-        f"{folded(rows, head, 2, FEW)}"
+        f"{folding_table(rows, head, 2, FEW)}"
     )
     others = [(name, why, number(loss, 4)) for name, loss, weight, _, why in leaderboard.lines if not weight > 0]
     if others:
@@ -182,7 +187,7 @@ def _bar(share: float) -> Safe:
     return Safe(f'<span class="track mini"><i style="width:{100 * share:.1f}%"></i></span>')
 
 
-def _signed(gain: float) -> str:
+def _with_sign(gain: float) -> str:
     return "–" if not np.isfinite(gain) else "0.0000" if abs(gain) < 5e-5 else f"{gain:+.4f}".replace("-", "−")
 
 

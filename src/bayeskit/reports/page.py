@@ -184,13 +184,13 @@ def _sections(
     model = evaluation.model
     profiles = {} if rows is None else rows.profiles
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
-    seen = None if rows is None else _explained(model, rows, some)
-    told = None if seen is None else cases.importance(seen)
-    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    seen = None if rows is None else _explain(model, rows, some)
+    importance = None if seen is None else cases.importance(seen)
+    parts = {} if importance is None or seen is None else dict(zip(seen.parts, importance.tolist(), strict=True))
     worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
     effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
-    if seen is not None and told is not None and set(seen.parts) - set(cases.NO_COLUMNS):
-        informative: Section | None = cases.informative(seen, told)
+    if seen is not None and importance is not None and set(seen.parts) - set(cases.NO_COLUMNS):
+        informative: Section | None = cases.informative(seen, importance)
     else:
         informative = cases.informative_by_effects(effects.worth, 0 if rows is None else len(rows))
     found: list[Section | None] = [
@@ -209,23 +209,23 @@ def _sections(
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
     if whatif.program is None and rows is not None:
-        whatif = reduced.reduced(model, rows, worth or effects.worth, whatif.note) or whatif
+        whatif = reduced.reduce_columns(model, rows, worth or effects.worth, whatif.note) or whatif
     hard = (
         [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
     )
     if hard:
         found.append(cases.cases(hard, learned, whatif.program is not None))
     shown = hard if learned else []
-    found.append(panel.section(evaluation, whatif, seen, told, shown, rows))
+    found.append(panel.section(evaluation, whatif, seen, importance, shown, rows))
     return [section for section in found if section is not None], _contents(rows, whatif, shown)
 
 
 def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str]:
     """What a reader of the page can learn of the rows."""
-    told = ["measures, shares of classes, and mistakes by class"]
+    contents = ["measures, shares of classes, and mistakes by class"]
     if rows is None:
-        return [*told, "no row and no value of a row: the rows were streamed"]
-    told.append(
+        return [*contents, "no row and no value of a row: the rows were streamed"]
+    contents.append(
         f"of {len(rows.profiles):,} columns the kind, the share of missing values, the number of values, the least and "
         f"the greatest"
     )
@@ -237,13 +237,13 @@ def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str
         )
         once = f", {single:,} of which one row alone has" if single else ""
         what = "answers of the model to combinations of values" if whatif.lead else "the model"
-        told.append(f"{what}, with the names of {sum(levels):,} levels{once}" if levels else what)
+        contents.append(f"{what}, with the names of {sum(levels):,} levels{once}" if levels else what)
     if program is not None and program.rows:
-        told.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
+        contents.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
     if shown:
-        told.append(f"the values of {len(shown)} learned rows, the hardest cases")
-    return told if shown or (program is not None and program.rows) else [*told, "no learned row"]
+        contents.append(f"the values of {len(shown)} learned rows, the hardest cases")
+    return contents if shown or (program is not None and program.rows) else [*contents, "no learned row"]
 
 
-def _explained(model: Classifier, rows: Table, which: Any) -> Explanation | None:
+def _explain(model: Classifier, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None

@@ -157,7 +157,7 @@
     }
     return make("div", { class: "asked" },
       make("fieldset", { class: "ask" }, make("legend", { text: "Values" }), tools, ...fold(rows, "columns")),
-      priors(), stakes());
+      priors(), costTable());
   }
 
   // One prior changes, the others keep their proportions.
@@ -183,7 +183,7 @@
       make("div", { class: "tools" }, reset), ...fold(rows, "classes"));
   }
 
-  function stakes() {
+  function costTable() {
     if (K > MANY || program.actions.length > MANY) return "";
     const head = make("tr", {}, make("td"), ...program.actions.map((a) => named("th", a, { scope: "col" })));
     const body = classes.map((name, c) => make("tr", {}, named("th", name, { scope: "row" }),
@@ -240,8 +240,8 @@
     return make("li", { class: kind }, label, make("span", { class: "track" }, zero, bar), make("span", { class: "n", text: signed(size) }));
   }
 
-  function drawFall(first, told, c) {
-    const steps = evidence(first, told, c);
+  function drawFall(first, columnTerms, c) {
+    const steps = evidence(first, columnTerms, c);
     fall.replaceChildren();
     if (!steps.every(Number.isFinite)) {
       fall.append(make("li", { text: "A class is impossible or certain: no step has a size." }));
@@ -276,7 +276,7 @@
 
   function update(only) {
     about.textContent = "";
-    const { first, told } = terms(), p = posterior(first, told);
+    const { first, columnTerms } = terms(), p = posterior(first, columnTerms);
     const best = p.reduce((top, v, k) => (v > p[top] ? k : top), 0);
     outputs.forEach(({ bar, value, item }, k) => {
       bar.style.width = Number.isNaN(p[k]) ? "0" : `${100 * p[k]}%`;
@@ -291,7 +291,7 @@
     }
     slim.replaceChildren(named("b", classes[best]), ` ${shown(p[best])}`);
     drawVerdict(p, best);
-    drawFall(first, told, chosen < 0 ? best : chosen);
+    drawFall(first, columnTerms, chosen < 0 ? best : chosen);
     if (only === undefined) setters.forEach((show) => show()); else setters[only]();
     priorSetters.forEach((show) => show());
     remember();

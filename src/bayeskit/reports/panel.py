@@ -23,7 +23,7 @@ def section(
     evaluation: Evaluation,
     whatif: WhatIf,
     seen: Explanation | None,
-    told: Float | None,
+    importance: Float | None,
     cases: Sequence[Case],
     table: Table | None,
 ) -> Section:
@@ -31,7 +31,7 @@ def section(
     program = whatif.program
     if program is None:
         return Section("what-if", TITLE, f"<p>Not on this page: {text(whatif.note, 400)}. {_way(evaluation)}</p>")
-    worth = {} if seen is None or told is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {} if seen is None or importance is None else dict(zip(seen.parts, importance.tolist(), strict=True))
     names = [question.name for question in program.questions]
     data = {
         **program.json(),

@@ -9,7 +9,7 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import wilson
 from bayeskit.reports import drawing
-from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.one_class import OneClass, by_class
 
 MOST, CELLS = 12, 40  # classes in a table of true classes against predicted ones: with shares, and of small cells
@@ -43,7 +43,7 @@ def measures(evaluation: Evaluation) -> Section:
     whole = table(("measure", "value", "baseline", "95 % from", "to", "interval by"), rows)
     classes = evaluation.frame("pyarrow", of="classes").to_pylist()
     whole_weight = max(sum(c["weight"] for c in classes), 1e-300)
-    rates = folded(
+    rates = folding_table(
         [
             (c["class"], f"{c['weight']:,.6g}", percent(c["weight"] / whole_weight), *(_rate(c, r) for r in RATES),
              number(c["f1"]), number(c["auc"]))
@@ -81,7 +81,7 @@ def confusion(evaluation: Evaluation) -> Section:
     of = np.maximum(found.matrix.sum(axis=1), 1e-300)
     rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}", percent(float(wrong[i, j] / of[i]))) for i, j in pairs]
     head = ("true", "predicted as", "rows", "share of the true class")
-    worst = "<h3>Most frequent mistakes</h3>" + folded(rows, head, 2, PAIRS) if rows else ""
+    worst = "<h3>Most frequent mistakes</h3>" + folding_table(rows, head, 2, PAIRS) if rows else ""
     if len(labels) <= MOST:
         body = drawing.heat(found.matrix, labels, actions) + (worst if len(actions) > 2 else "")
     elif len(labels) <= CELLS:

@@ -68,10 +68,12 @@ class PageProgram:
     @cached_property
     def _json(self) -> Json:
         store = Store()
-        told = self.program.json(store)
-        columns = [{"numeric": column["numeric"]} for column in told["columns"]]  # names and levels are the questions'
+        program = self.program.json(store)
+        columns = [
+            {"numeric": column["numeric"]} for column in program["columns"]
+        ]  # names and levels are the questions'
         asked = [question.json() for question in self.questions]
-        return {**told, "classes": self.classes, "columns": columns, "questions": asked, "numbers": store.json()}
+        return {**program, "classes": self.classes, "columns": columns, "questions": asked, "numbers": store.json()}
 
 
 def _rows(member: Member) -> int:

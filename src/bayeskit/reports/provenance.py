@@ -20,7 +20,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.journal import Origin
-from bayeskit.reports.markup import Section, folded, table, text
+from bayeskit.reports.markup import Section, folding_table, table, text
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "duckdb")
 HOMES = (
@@ -97,18 +97,18 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
         rows = [(o.file, o.sha256, f"{o.size:,}") for o in origin.files]
         parts.append(
             "<h3>Source</h3>"
-            + folded([(text(f, 90), text(h, 64), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2)
+            + folding_table([(text(f, 90), text(h, 64), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2)
         )
     warned = "".join(f"<li>{text(warning, 1000)}</li>" for warning in origin.warnings)
     if warned:
         parts.append(f'<h3>Warnings</h3><ul class="notes">{warned}</ul>')
     held = "".join(f"<li>{text(line, 400)}</li>" for line in contents)
     parts.append(f'<h3>What this page contains</h3><ul class="notes">{held}</ul>')
-    parts.append(_reproduced(evaluation, origin))
+    parts.append(_how_to_reproduce(evaluation, origin))
     return Section("card", "Model card", "".join(parts))
 
 
-def _reproduced(evaluation: Evaluation, origin: Provenance) -> str:
+def _how_to_reproduce(evaluation: Evaluation, origin: Provenance) -> str:
     """What to run, and with what, to have the same figures."""
     shell = f"<pre><code>{text(origin.command, 100_000)}</code></pre><p>or in Python</p>" if origin.command else ""
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]

@@ -21,7 +21,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.portable.program import InputColumn, Member, Program, Term
 from bayeskit.portable.symbol import Symbol, take, total
-from bayeskit.reports.effects import Asking, changed_rows, usual_values, written
+from bayeskit.reports.effects import EffectProbe, change_rows, usual_values, value_text
 from bayeskit.reports.inputs import InputField
 from bayeskit.reports.profile import Profile, Table
 from bayeskit.reports.program import PageProgram
@@ -32,18 +32,18 @@ ASKED, NUMBERS = 4_000, 400_000  # combinations, and numbers in the page
 LEAST = -60.0  # nats: a class that is impossible to begin with can still become possible
 
 
-def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: str) -> WhatIf | None:
+def reduce_columns(model: Classifier, table: Table, worth: Mapping[str, float], why: str) -> WhatIf | None:
     """A panel of the columns worth most; None where no column has two values."""
-    asking = Asking(model, table, (0,))
+    probe = EffectProbe(model, table, (0,))
     profiles = sorted(table.profiles.values(), key=lambda p: -worth.get(p.name, 0.0))
-    chosen = _chosen(asking, [p for p in profiles if worth.get(p.name, 0.0) > 0], len(model.classes_))
+    chosen = _choose(probe, [p for p in profiles if worth.get(p.name, 0.0) > 0], len(model.classes_))
     if not chosen:
         return None
-    logs = _asked(asking, chosen)
+    logs = _predict_grid(probe, chosen)
     start = np.maximum(logs[(0,) * len(chosen)], LEAST)
-    program = _program(asking, chosen, logs - start, start)
+    program = _program(probe, chosen, logs - start, start)
     others = len(table.names) - len(chosen)
-    missing = "" if asking.optional else " A value left open counts as usual: this model needs every column."
+    missing = "" if probe.optional else " A value left open counts as usual: this model needs every column."
     which = f"The {len(chosen)} columns that matter most (the other {others:,} are at their usual values)"
     which = which if others else f"All {len(chosen)} columns"
     lead = (
@@ -53,12 +53,12 @@ def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: st
     return WhatIf(program, "", 0.0, 0, lead=lead)
 
 
-def _chosen(asking: Asking, profiles: Sequence[Profile], classes: int) -> dict[str, list[Any]]:
+def _choose(probe: EffectProbe, profiles: Sequence[Profile], classes: int) -> dict[str, list[Any]]:
     """Columns with the values offered, as many as the combinations allow."""
     found: dict[str, list[Any]] = {}
     cells, numbers = 1, classes
     for profile in profiles[: 4 * MOST]:
-        values = asking.values(profile, VALUES)
+        values = probe.values(profile, VALUES)
         more = len(values) + 1
         if len(values) < 2 or cells * more > ASKED or numbers * (more + FRONT - 1) > NUMBERS:
             continue
@@ -69,33 +69,33 @@ def _chosen(asking: Asking, profiles: Sequence[Profile], classes: int) -> dict[s
     return found
 
 
-def _asked(asking: Asking, chosen: Mapping[str, list[Any]]) -> Float:
+def _predict_grid(probe: EffectProbe, chosen: Mapping[str, list[Any]]) -> Float:
     """log P(class) at every combination, in front a missing (or else the usual) value: (m + 1, ..., K)."""
-    table, model = asking.table, asking.model
+    table, model = probe.table, probe.model
     usual = usual_values(table)
-    first = {name: None if asking.optional else usual[name] for name in chosen}
+    first = {name: None if probe.optional else usual[name] for name in chosen}
     every = list(product(*([first[name], *values] for name, values in chosen.items())))
     changed = {name: [usual[name]] * len(every) for name in table.names}
     changed |= {name: [cell[j] for cell in every] for j, name in enumerate(chosen)}
-    rows = changed_rows(table, np.zeros(len(every), dtype=np.int64), changed)
+    rows = change_rows(table, np.zeros(len(every), dtype=np.int64), changed)
     with np.errstate(divide="ignore"):
         logs = np.log(model.predict_proba(rows))
     return logs.reshape(*(len(values) + 1 for values in chosen.values()), logs.shape[1])
 
 
-def _program(asking: Asking, chosen: Mapping[str, list[Any]], told: Float, base: Float) -> PageProgram:
+def _program(probe: EffectProbe, chosen: Mapping[str, list[Any]], logs_by_value: Float, base: Float) -> PageProgram:
     """One term of all columns: what each combination adds to ``base``."""
-    model, usual = asking.model, usual_values(asking.table)
-    steps = [float(np.prod(told.shape[j + 1 : -1])) for j in range(len(chosen))]
+    model, usual = probe.model, usual_values(probe.table)
+    steps = [float(np.prod(logs_by_value.shape[j + 1 : -1])) for j in range(len(chosen))]
     codes = [Symbol("code", j) for j in range(len(chosen))]
     index = total([(code + 1) * step for code, step in zip(codes, steps, strict=True)])
-    term = Term(tuple(chosen), take(told.reshape(-1, len(base)), index))
+    term = Term(tuple(chosen), take(logs_by_value.reshape(-1, len(base)), index))
     columns = tuple(InputColumn(name, False) for name in chosen)
     member = Member(type(model).__name__, 1.0, base, (term,))
     fields = tuple(
-        InputField(n, _start(v, usual[n]), tuple(map(written, v)), tuple(range(len(v)))) for n, v in chosen.items()
+        InputField(n, _start(v, usual[n]), tuple(map(value_text, v)), tuple(range(len(v)))) for n, v in chosen.items()
     )
-    return PageProgram(Program.alone(model.classes_.tolist(), columns, member, _prior(model, asking.table)), fields)
+    return PageProgram(Program.alone(model.classes_.tolist(), columns, member, _prior(model, probe.table)), fields)
 
 
 def _start(values: Sequence[Any], usual: Any) -> int:

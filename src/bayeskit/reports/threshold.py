@@ -28,7 +28,7 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
     )
     where = _useful(curve)
     figure = (
-        f"<figure>{_drawn(curve, interest)}<figcaption>Net benefit: finds, less false alarms at their price, in finds "
+        f"<figure>{_draw(curve, interest)}<figcaption>Net benefit: finds, less false alarms at their price, in finds "
         f"a row. The line is the model (with 95 % intervals), dashed is acting on all rows, zero is acting on none. "
         f"{where}</figcaption></figure>"
     )
@@ -99,7 +99,7 @@ def _cards(interest: OneClass, curve: DecisionCurve, at: int) -> str:
     )
 
 
-def _drawn(curve: DecisionCurve, interest: OneClass) -> str:
+def _draw(curve: DecisionCurve, interest: OneClass) -> str:
     top = 1.05 * max(float(curve.benefit.max()), curve.share)
     floor = -0.25 * top
 

@@ -68,17 +68,17 @@ class Verdict:
 
     @property
     def _trust(self) -> str:
-        error, told = self._value("ece_debiased"), f"ECE {number(self._value('ece'))}"
+        error, ece = self._value("ece_debiased"), f"ECE {number(self._value('ece'))}"
         if self._value("log_loss") >= self._base("log_loss"):
-            return f"its probabilities are worse than the shares of the classes alone, {self._lean} ({told})"
+            return f"its probabilities are worse than the shares of the classes alone, {self._lean} ({ece})"
         if error <= TRUSTED:
             rows = f"{self.evaluation.measures.total.weight[0]:,.6g}"
-            few = f"its probabilities show no error beyond chance, but {rows} rows are too few to be sure ({told})"
-            return few if self._few else f"its probabilities can be trusted ({told})"
+            few = f"its probabilities show no error beyond chance, but {rows} rows are too few to be sure ({ece})"
+            return few if self._few else f"its probabilities can be trusted ({ece})"
         points = f"{100 * error:.0f} points in a hundred"
         if error <= ROUGH:
-            return f"its probabilities are roughly right: {self._lean}, off by {points} on average ({told})"
-        return f"its probabilities cannot be taken at their word: {self._lean}, off by {points} on average ({told})"
+            return f"its probabilities are roughly right: {self._lean}, off by {points} on average ({ece})"
+        return f"its probabilities cannot be taken at their word: {self._lean}, off by {points} on average ({ece})"
 
     @property
     def _few(self) -> bool:

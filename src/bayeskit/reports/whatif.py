@@ -59,7 +59,7 @@ class WhatIf:
             gone = [m.name for m in whole.members if m.name not in kept]
             apart = program.apart(values, proba)
             gap = float(apart.max(initial=0.0))
-            return cls(program, "", gap, len(apart), _moved(gone, apart))
+            return cls(program, "", gap, len(apart), _name_moved(gone, apart))
         return cls(program, "", gap, len(apart))
 
 
@@ -75,7 +75,7 @@ def _without_rows(program: PageProgram) -> PageProgram:
     return less
 
 
-def _moved(gone: Sequence[str], apart: Float) -> str:
+def _name_moved(gone: Sequence[str], apart: Float) -> str:
     names = " and ".join(filter(None, (", ".join(map(repr, gone[:-1])), repr(gone[-1]))))
     look, are = ("look", "are") if len(gone) > 1 else ("looks", "is")
     return (
@@ -87,7 +87,7 @@ def _moved(gone: Sequence[str], apart: Float) -> str:
 def _program(estimator: Any, profiles: Mapping[str, Profile]) -> PageProgram:
     if not isinstance(estimator, Portable):
         raise Unportable(f"{type(estimator).__name__} cannot be written down term by term")
-    program = _uncalibrated(estimator.program())
+    program = _without_calibration(estimator.program())
     if not program.members:
         raise Unportable("nothing predicts the class better than its prior, whatever the values")
     names = [column.name for column in program.columns]
@@ -96,14 +96,14 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> PageProgram:
     return PageProgram(program, questions(program, profiles))
 
 
-def _uncalibrated(program: Program) -> Program:
+def _without_calibration(program: Program) -> Program:
     """The same scores with a calibration that multiplies them and adds to them as a part of the pool."""
     kind, *found = program.calibration or ("temperature", 1.0)
     if kind == "sigmoid" and len(program.classes) == 2:
-        return program.scaled(found[0][0], np.array([0.0, found[1][1]]))
+        return program.scale(found[0][0], np.array([0.0, found[1][1]]))
     if kind != "temperature":
         raise Unportable(f"calibration by {kind!r} cannot be written down term by term")
-    return program.scaled(found[0], np.zeros(len(program.classes)))
+    return program.scale(found[0], np.zeros(len(program.classes)))
 
 
 def _check_numbers(program: Program) -> None:

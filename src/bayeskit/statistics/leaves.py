@@ -39,6 +39,11 @@ class TreeColumn:
     holes: bool = False  # whether missing numbers are a level
     others: bool = False
 
+    def __post_init__(self) -> None:
+        apart = np.array(self.cuts, dtype=np.float64)
+        if not (np.isfinite(apart).all() and (np.diff(apart) > 0).all() and len(set(self.levels)) == len(self.levels)):
+            raise InputError(f"column {self.name!r} of trees has cuts that do not rise, or a level twice")
+
     @property
     def size(self) -> int:
         return len(self.cuts) + 1 + self.holes if self.numeric else len(self.levels) + self.others

@@ -193,6 +193,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     given = _components_of(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
     schema = with_titles(schema, structure)
+    for family, _ in structure.components:
+        family.check_columns(schema)
     place = {family: i for i, (family, _) in enumerate(structure.components)}
     fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}

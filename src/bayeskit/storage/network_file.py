@@ -175,7 +175,7 @@ def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRow
         mass = ExactSum.of(weights)
     else:
         mass = ExactSum.from_arrays(arrays, MASS, codes.shape[1:])
-    rows = DistinctRows.joined(levels, np.ascontiguousarray(codes, dtype=np.int32), mass)
+    rows = DistinctRows.join(levels, np.ascontiguousarray(codes, dtype=np.int32), mass)
     if rows.codes.shape != codes.shape or mass.negative().any() or not np.isfinite(rows.weights).all():
         raise ModelFileError("its rows are not distinct, or have weights that are none")
     return rows

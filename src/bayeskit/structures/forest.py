@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Domain
-from bayeskit.data.schema import KINDS, Column
+from bayeskit.data.schema import KINDS, Column, Schema
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
@@ -67,6 +67,11 @@ class Forest(Staged[Any]):
 
     def first_stage(self) -> Self:
         return replace(self, grown=None, chosen=None)
+
+    def check_columns(self, schema: Schema) -> None:
+        for column in () if self.grown is None else self.grown.columns:
+            if column.name not in (schema.numeric_index if column.numeric else schema.coded_index):
+                raise InputError(f"trees split column {column.name!r} as what it is not")
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ class BackedOff(Wrapped):
         pooled = together(where(there, rest + share, -np.inf))
         left = np.logaddexp(where(there, rest + known, -np.inf), pooled + others)
         tail = None if term.tail is None else Tail(fewest, None if term.tail.size is None else smallest, left)
-        return Term(term.columns, backed, tail).masked(silent)
+        return Term(term.columns, backed, tail).mask(silent)
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:
         if len(self.columns) == 1:

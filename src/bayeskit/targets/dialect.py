@@ -54,7 +54,7 @@ class Dialect:
 
     def number(self, value: float) -> str:
         """A double."""
-        text = repr(bounded(value))
+        text = repr(bound(value))
         text = text if "e" in text else text + "e0"
         return f"({text})" if value < 0 else text
 
@@ -104,7 +104,7 @@ class Dialect:
         rest = f"list_sum([exp(greatest({one} - u, -700e0)) FOR t IN [{pairs}]])"
         return f"list_extract([u + ln({rest}) FOR u IN [{most}]], 1)"
 
-    def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
+    def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         """The names of the largest positive numbers with them, as a text: "name +1.23, other +0.50"."""
         every = ",".join(f"{{'w': {weight}, 'j': {-j}, 'n': {name}}}" for j, (name, weight) in enumerate(pairs))
         kept = f"[r FOR r IN list_reverse_sort([{every}]) IF r.w > 0][1:{most}]"
@@ -146,7 +146,7 @@ class Sqlite(Dialect):
         shown = f"CASE WHEN {one} - m.most > {self.number(-700.0)} THEN exp({one} - m.most) END"
         return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
 
-    def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
+    def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = " UNION ALL ".join(f"SELECT {name} AS n, {w} AS w, {j} AS j" for j, (name, w) in enumerate(pairs))
         kept = f"SELECT n, w FROM ({every}) WHERE w > 0 ORDER BY w DESC, j LIMIT {most}"
         return f"coalesce((SELECT group_concat(n || ' ' || printf('%+.2f', w), ', ') FROM ({kept})), '')"
@@ -168,7 +168,7 @@ class Postgresql(Sqlite):
         return "E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted
 
     def number(self, value: float) -> str:
-        return f"float8 '{bounded(value)!r}'"
+        return f"float8 '{bound(value)!r}'"
 
     def largest(self, each: Sequence[str], name: str = "greatest") -> str:
         return Dialect.largest(self, each, name)
@@ -191,7 +191,7 @@ class Postgresql(Sqlite):
     def rows(self, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         return Dialect.rows(self, columns, lines)
 
-    def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
+    def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = ",".join(f"({name}, {w}, {j})" for j, (name, w) in enumerate(pairs))
         kept = f"SELECT n, w, j FROM (VALUES {every}) AS v(n, w, j) WHERE w > 0 ORDER BY w DESC, j LIMIT {most}"
         shown = "n || ' ' || to_char(w, 'FMSG999999999999990.00')"
@@ -215,7 +215,7 @@ class Spark(Dialect):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r") + "'"
 
     def number(self, value: float) -> str:
-        text = f"{bounded(value)!r}D"
+        text = f"{bound(value)!r}D"
         return f"({text})" if value < 0 else text
 
     def finite(self, x: str) -> tuple[str, str]:
@@ -231,13 +231,13 @@ class Spark(Dialect):
         rest = f"aggregate({each}, 0D, (s, v) -> s + exp(greatest(v - array_max({each}), -700D)))"
         return f"array_max({each}) + ln({rest})"
 
-    def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
+    def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = ",".join(f"named_struct('w', {w}, 'j', {-j}, 'n', {name})" for j, (name, w) in enumerate(pairs))
         kept = f"slice(filter(sort_array(array({every}), false), r -> r.w > 0), 1, {most})"
         return f"array_join(transform({kept}, r -> concat(r.n, ' ', format_string('%+.2f', r.w))), ', ')"
 
 
-def bounded(value: float) -> float:
+def bound(value: float) -> float:
     """A number, with one that every engine has in place of an infinite one."""
     return float(value) if np.isfinite(value) else float(np.sign(value)) * -LOG_ZERO
 

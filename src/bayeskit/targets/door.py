@@ -72,11 +72,11 @@ def export(
         raise InputError(f"target={target!r}: choose one of {', '.join(COMMENTS)}")
     if not isinstance(model, Portable):
         raise KindError(f"export() takes a fitted classifier of this library, not {type(model).__name__}")
-    text = _written(model, target, dialect, source=source, keep=keep, costs=costs, reasons=reasons)
+    text = _write(model, target, dialect, source=source, keep=keep, costs=costs, reasons=reasons)
     return f"{COMMENTS[target]} {MARK} {bayeskit.__version__}\n{text}"
 
 
-def _written(model: Portable, target: str, dialect: str, **wanted: Any) -> str:
+def _write(model: Portable, target: str, dialect: str, **wanted: Any) -> str:
     try:
         program = model.program()
         _check_rows(program)

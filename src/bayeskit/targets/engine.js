@@ -203,7 +203,7 @@ function engineOf(program, tables) {
 
   // What a member begins with, what each column adds, and what it says of the row as a whole: terms of several columns
   // change as the columns are revealed in order.
-  function told(member, inputs) {
+  function memberTerms(member, inputs) {
     const value = row(inputs), out = Array.from({ length: columns }, zeros);
     const several = member.terms.filter((t) => t.of.length > 1 && !t.chain.length);
     for (const t of member.terms.filter((t) => t.of.length === 1)) out[t.of[0]] = added(out[t.of[0]], byClass(value(t.value)));
@@ -217,8 +217,8 @@ function engineOf(program, tables) {
       out[j] = out[j].map((v, k) => v + (after[k] === before[k] ? 0 : after[k] - before[k]));
       before = after;
     }
-    const whole = sum(member.terms.filter((t) => !t.of.length), value);
-    return { start: member.base.map(number), told: out, together: whole };
+    const together = sum(member.terms.filter((t) => !t.of.length), value);
+    return { start: member.base.map(number), columns: out, together };
   }
 
   // log P(c, x) of the classes that are left as smoothing vanishes, where all of them are impossible.
@@ -239,20 +239,20 @@ function engineOf(program, tables) {
     return classes.map((k) => (running.includes(k) ? Math.max(rest[k], -1e300) + base[k] : -Infinity));
   }
 
-  const normalised = (joint) => { const all = logsum(joint); return joint.map((v) => v - all); };
+  const normalise = (joint) => { const all = logsum(joint); return joint.map((v) => v - all); };
 
   function memberLogs(member, inputs) {
     const value = row(inputs), joint = added(member.base.map(number), sum(member.terms, value));
-    return normalised(joint.some((v) => v > -Infinity) ? joint : limit(member, value));
+    return normalise(joint.some((v) => v > -Infinity) ? joint : limit(member, value));
   }
 
-  function calibrated(logs) {
+  function calibrate(logs) {
     if (!program.calibration) return logs;
     const [kind, a, b] = program.calibration, SURE = 700;
-    if (kind === "temperature") return normalised(logs.map((v) => a * Math.max(v, -SURE)));
+    if (kind === "temperature") return normalise(logs.map((v) => a * Math.max(v, -SURE)));
     const odds = classes.map((c) => within(logs[c] - logsum(logs.filter((_, k) => k !== c)), -SURE, SURE));
     const expit = (x) => (x < 0 ? x - Math.log1p(Math.exp(x)) : -Math.log1p(Math.exp(-x)));
-    return normalised(odds.map((x, c) => (kind === "sigmoid" ? expit(a[c] * x + b[c]) : b[c][place(a[c], x)])));
+    return normalise(odds.map((x, c) => (kind === "sigmoid" ? expit(a[c] * x + b[c]) : b[c][place(a[c], x)])));
   }
 
   // log P(c | x) of the whole program.
@@ -264,8 +264,8 @@ function engineOf(program, tables) {
       const shown = backOff ? said.map((v, k) => logsum([Math.log1p(-backOff) + v, Math.log(backOff) + own[k]])) : said;
       score = added(score, shown.map((v, k) => v - own[k]), member.weight);
     }
-    return calibrated(normalised(score));
+    return calibrate(normalise(score));
   }
 
-  return { told, logProba, zeros, added, normalised };
+  return { memberTerms, logProba, zeros, added, normalise };
 }

@@ -21,16 +21,16 @@ ROOM = 60_000  # steps that summing out, or a factor of a covariance, may take
 def log_posterior(program: Program) -> Any:
     """log P(c | x) of a whole program, up to what the classes have in common, without nodes."""
     if alone(program) and program.calibration is None:
-        return expanded(_joint(program.members[0]))
+        return expand(_joint(program.members[0]))
     score: Any = program.base
     for member in program.members:
-        logs = _normalised(_joint(member))
+        logs = _normalise(_joint(member))
         if program.back_off:
             logs = logsum([np.log1p(-program.back_off) + logs, np.log(program.back_off) + program.own])
         score = score + member.weight * (logs - program.own)
     if not isinstance(score, Symbol):  # no member: the prior
         score = Symbol("add", score, 0.0)
-    return expanded(score if program.calibration is None else _calibrated(program.calibration, _normalised(score)))
+    return expand(score if program.calibration is None else _calibrate(program.calibration, _normalise(score)))
 
 
 def alone(program: Program) -> bool:
@@ -39,7 +39,7 @@ def alone(program: Program) -> bool:
     return single and not np.any(program.base) and not np.any(program.own)
 
 
-def _normalised(joint: Any) -> Any:
+def _normalise(joint: Any) -> Any:
     near = joint - largest(joint)  # however far away all classes are
     return near - together(near)
 
@@ -77,7 +77,7 @@ def _limit(member: Member) -> Any:
     return where(best > 0, np.maximum(rest, -1e300) + base, -np.inf)
 
 
-def _calibrated(calibration: tuple[Any, ...] | None, logs: Any) -> Any:
+def _calibrate(calibration: tuple[Any, ...] | None, logs: Any) -> Any:
     if calibration is None:
         return logs
     kind, *numbers = calibration
@@ -98,7 +98,7 @@ def _calibrated(calibration: tuple[Any, ...] | None, logs: Any) -> Any:
     return score
 
 
-def expanded(symbol: Any) -> Any:
+def expand(symbol: Any) -> Any:
     """The same without nodes."""
     done: dict[int, Any] = {}
     waiting = [symbol]
@@ -116,7 +116,7 @@ def expanded(symbol: Any) -> Any:
         again = Symbol(one.op, *args) if changed else one
         rewrite = _NODES.get(one.op)
         if rewrite is not None:
-            again = expanded(rewrite(*args))
+            again = expand(rewrite(*args))
         if one.op == "neighbours":
             raise Unportable(
                 "it looks up the learned rows, which only a report takes along (bk.report(..., rows=True))"
@@ -161,7 +161,7 @@ def _normal(node: Normal, *args: Any) -> Any:
         )
     away = [z[j] - node.mean[:, j] for j in range(d)]
     if node.cells is not None and not d:
-        return _mixed(node.cells, codes, [], None, 0.0)
+        return _log_mixture(node.cells, codes, [], None, 0.0)
     complete: Any = 1.0
     for x in z:
         complete = complete & ~np.isnan(x) if isinstance(complete, Symbol) else ~np.isnan(x)
@@ -175,9 +175,9 @@ def _normal(node: Normal, *args: Any) -> Any:
         return [total([inverse[:, i, j] * rest[j] for j in range(i + 1) if inverse[:, i, j].any()]) for i in range(d)]
 
     there = [where(np.isnan(x), 0.0, 1.0) for x in z]
-    left, sizes = _masked(np.array(matrices), there)
+    left, sizes = _lower_factors(np.array(matrices), there)
 
-    def solved(rest: Sequence[Any]) -> list[Any]:
+    def solve(rest: Sequence[Any]) -> list[Any]:
         out: list[Any] = []
         for i in range(d):
             terms = [left[i][m] * out[m] for m in range(i) if left[i][m] is not None]
@@ -188,13 +188,13 @@ def _normal(node: Normal, *args: Any) -> Any:
     partly = total([o * u - s for o, u, s in zip(there, node.units.tolist(), sizes, strict=True)])
     if node.cells is None:
         full = size - 0.5 * _squares(known(away))
-        return where(complete, full, partly - 0.5 * _squares(solved(some)))
+        return where(complete, full, partly - 0.5 * _squares(solve(some)))
     cells = node.cells
-    full = _mixed(cells, codes, away, known, 1.0) + size
-    return where(complete, full, _mixed(cells, codes, some, solved, there) + partly)
+    full = _log_mixture(cells, codes, away, known, 1.0) + size
+    return where(complete, full, _log_mixture(cells, codes, some, solve, there) + partly)
 
 
-def _masked(matrices: Float, there: Sequence[Any]) -> tuple[list[list[Any]], list[Any]]:
+def _lower_factors(matrices: Float, there: Sequence[Any]) -> tuple[list[list[Any]], list[Any]]:
     """The lower factors of covariances (K, d, d) over the columns that are there, and the logs of their diagonals.
 
     A column that is missing has variance 1 and no covariance, which changes nothing for the others.
@@ -227,7 +227,7 @@ def _union(cells: Cells) -> list[tuple[int, ...]]:
     return sorted({tuple(row) for codes in cells.codes for row in codes.tolist()})
 
 
-def _mixed(cells: Cells, codes: Sequence[Any], rest: Sequence[Any], solve: Any, there: Any) -> Any:
+def _log_mixture(cells: Cells, codes: Sequence[Any], rest: Sequence[Any], solve: Any, there: Any) -> Any:
     """log of the sum over the cells a row may be in of their mass times the density about their mean."""
     every, k, d = _union(cells), len(cells.codes), len(rest)
     at = [{tuple(row): i for i, row in enumerate(c.tolist())} for c in cells.codes]
@@ -262,7 +262,7 @@ def _network(node: Network, *codes: Any) -> Any:
     known: list[Any] = [*codes, *([0.0] * (len(node.size) - len(codes)))]
     pieces = [_line(node, j, known) for j in range(len(node.size))]
     if node.weights is not None:
-        return _weighed(node, known, pieces)
+        return _weigh(node, known, pieces)
     plain = total(pieces) - node.log_class
     hidden: Any = None
     for j, parents in enumerate(node.parents):
@@ -281,7 +281,7 @@ def _line(node: Network, j: int, codes: Sequence[Any]) -> Any:
     return take(node.tables[j], index)
 
 
-def _weighed(node: Network, codes: Sequence[Any], pieces: Sequence[Any]) -> Any:
+def _weigh(node: Network, codes: Sequence[Any], pieces: Sequence[Any]) -> Any:
     """What each column adds to those given before it in the order of the arcs, multiplied."""
     out: list[Any] = []
     seen: list[int] = []

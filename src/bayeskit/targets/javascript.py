@@ -31,7 +31,7 @@ function input(column, levels, value) {
     if (!Number.isFinite(Number(value))) throw new RangeError(`column ${column.name} has an infinite number`);
     return Number(value);
   }
-  if (missing) return column.hole;
+  if (missing) return column.missingCode;
   const code = levels.get(key(value)) ?? -2;
   if (code === -2 && column.knownOnly) throw new RangeError(`column ${column.name} has a level that was not learned`);
   return code;

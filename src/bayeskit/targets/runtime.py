@@ -134,7 +134,7 @@ class Scorer:
     def _input(self, j, column, value):
         name = column["name"]
         if value is None or value != value:
-            return NAN if column["numeric"] else float(column["hole"])
+            return NAN if column["numeric"] else float(column["missingCode"])
         if column["numeric"]:
             if isinstance(value, str):
                 raise ValueError(f"column {name!r} takes numbers, not {value!r}")
@@ -161,14 +161,14 @@ class Scorer:
             if e:
                 logs = [logsum((math.log1p(-e) + v, math.log(e) + o)) for v, o in zip(logs, own, strict=False)]
             score = [s + member["weight"] * (v - o) for s, v, o in zip(score, logs, own, strict=False)]
-        return self._calibrated(normalised(score))
+        return self._calibrate(normalise(score))
 
     def _member(self, member, inputs):
         value = Row(self, inputs)
         base = [number(v) for v in member["base"]]
         terms = [self.by_class(value(term["value"])) for term in member["terms"]]
         joint = [sum((t[k] for t in terms), b) for k, b in enumerate(base)]
-        return normalised(joint if max(joint) > -INFINITY else self._limit(member, base, value))
+        return normalise(joint if max(joint) > -INFINITY else self._limit(member, base, value))
 
     def by_class(self, value):
         return value if isinstance(value, list) else [value] * self.k
@@ -194,13 +194,13 @@ class Scorer:
             running = [k for k in running if order[k] == best]
         return [max(rest[k], -1e300) + base[k] if k in running else -INFINITY for k in range(self.k)]
 
-    def _calibrated(self, logs):
+    def _calibrate(self, logs):
         calibration = self.program["calibration"]
         if calibration is None:
             return logs
         kind, *given = calibration
         if kind == "temperature":
-            return normalised([given[0] * max(v, -SURE) for v in logs])
+            return normalise([given[0] * max(v, -SURE) for v in logs])
         made = []
         for c, (a, b) in enumerate(zip(*given, strict=False)):
             rest = logsum([v for k, v in enumerate(logs) if k != c])
@@ -210,7 +210,7 @@ class Scorer:
                 made.append(z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z)))
             else:
                 made.append(b[bisect_left(a, odds)])
-        return normalised(made)
+        return normalise(made)
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -294,10 +294,10 @@ class Row:
 
     def __call__(self, i):
         if i not in self.known:
-            self.known[i] = self._computed(*self.scorer.program["steps"][i])
+            self.known[i] = self._compute(*self.scorer.program["steps"][i])
         return self.known[i]
 
-    def _computed(self, op, *args):
+    def _compute(self, op, *args):
         scorer = self.scorer
         if op in ("number", "code"):
             return self.inputs[args[0]]
@@ -364,7 +364,7 @@ class Summing:
             scopes = [[*asked[j], *([j] if j in open_ else [])] for j in live]
             way = self._path(scopes, open_, True) or self._path(scopes, open_, False)
             if way is not None:
-                factors = [self._sliced(j, code, open_, j in cut) for j in live]
+                factors = [self._slice(j, code, open_, j in cut) for j in live]
                 for v in way:
                     mine = [f for f in factors if v in f[0]]
                     factors = [f for f in factors if v not in f[0]] + [self._without(mine, v)]
@@ -387,7 +387,7 @@ class Summing:
             found.append(v)
         return found
 
-    def _sliced(self, j, code, open_, cut):
+    def _slice(self, j, code, open_, cut):
         """The table of a column over what is open: a factor is its columns and logarithms, the last moving fastest."""
         parents, family = self.parents[j], [*self.parents[j], j]
         of = [v for i, v in enumerate(family) if v in open_ and not (cut and i < len(parents))]
@@ -424,7 +424,7 @@ def places(sizes):
     return found
 
 
-def normalised(joint):
+def normalise(joint):
     whole = logsum(joint)
     return [v - whole for v in joint]
 
@@ -445,10 +445,10 @@ def cholesky(half, start, some):
 
 def solve_some(lower, some, x):
     """The solution of a lower triangle over some columns."""
-    return solved(lower, [x[j] for j in some])
+    return solve(lower, [x[j] for j in some])
 
 
-def solved(lower, x):
+def solve(lower, x):
     out = []
     for i, v in enumerate(x):
         out.append((v - sum(lower[i][m] * out[m] for m in range(i))) / lower[i][i])

@@ -16,7 +16,7 @@ from bayeskit.explain.answers import ACTION, COST, PREDICTION, REASONS
 from bayeskit.portable.program import Program, Unportable
 from bayeskit.portable.symbol import Symbol, logsum
 from bayeskit.targets.dialect import Dialect
-from bayeskit.targets.expand import expanded, log_posterior
+from bayeskit.targets.expand import expand, log_posterior
 from bayeskit.targets.sql import Writer
 
 
@@ -64,20 +64,20 @@ class Selection:
         decided.append(f"{_first([f'p{c}' for c in range(k)], '>=')} AS best")
         answers = [f"keep_{i} AS {sql.identifier(name)}" for i, name in enumerate(self.keep)]
         labels = [sql.label(label) for label in self.program.classes]
-        named = [(PREDICTION, _chosen("best", labels)), *((n, f"p{c}") for c, n in enumerate(self._probabilities))]
+        named = [(PREDICTION, _choose("best", labels)), *((n, f"p{c}") for c, n in enumerate(self._probabilities))]
         if self.costs is not None:
             named += self._costs(decided)
         if self.reasons:
             names = [sql.text(column.name) for column in self.program.columns]
-            each = [_chosen("best", [f"r{j}_{c}" for c in range(k)]) for j in range(len(said))]
-            named.append((REASONS, sql.ranked(list(zip(names, each, strict=True)), self.reasons)))
+            each = [_choose("best", [f"r{j}_{c}" for c in range(k)]) for j in range(len(said))]
+            named.append((REASONS, sql.rank(list(zip(names, each, strict=True)), self.reasons)))
         bad = f"({' OR '.join(f'({b})' for b in writer.bad)})" if writer.bad else ""
         if bad:
             _level(writer, 2).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")  # codes are of level 1
         for name, text in named:
             shown = f"CASE WHEN refused = 1 THEN NULL ELSE {text} END" if bad else text
             answers.append(f"{shown} AS {sql.identifier(name)}")
-        return _assembled(writer, first, source, answers)
+        return _assemble(writer, first, source, answers)
 
     def _costs(self, decided: list[str]) -> list[tuple[str, str]]:
         assert self.costs is not None
@@ -88,7 +88,7 @@ class Selection:
             decided.append(f"{' + '.join(terms)} AS {name}")
         actions = [self.dialect.label(action) for action in self.costs.actions]
         best = _first(names, "<=")
-        return [(ACTION, _chosen(f"({best})", actions)), (COST, _chosen(f"({best})", names))]
+        return [(ACTION, _choose(f"({best})", actions)), (COST, _choose(f"({best})", names))]
 
     def _reasons(self) -> list[Any]:
         """Of each column how it moves the log-odds of every class against all others, the columns revealed in order."""
@@ -105,7 +105,7 @@ class Selection:
             for term in member.terms:
                 path = path + term.value if term.columns == (column.name,) else path
             after = _odds(path, k)
-            found.append(expanded(after - before))
+            found.append(expand(after - before))
             before = after
         return found
 
@@ -140,11 +140,11 @@ def _alias(join: str) -> str:
     return join.split(" AS ", 1)[1].split(" ", 1)[0]
 
 
-def _chosen(place: str, texts: Sequence[str]) -> str:
+def _choose(place: str, texts: Sequence[str]) -> str:
     return f"CASE {place} {' '.join(f'WHEN {i} THEN {text}' for i, text in enumerate(texts))} END"
 
 
-def _assembled(writer: Writer, first: Sequence[str], source: str, answers: Sequence[str]) -> str:
+def _assemble(writer: Writer, first: Sequence[str], source: str, answers: Sequence[str]) -> str:
     """The levels, each with the columns that a later one asks for."""
     fence, levels = writer.sql.fence, [first, *(level.columns for level in writer.levels[1:])]
     made = {column.rsplit(" AS ", 1)[1]: i for i, columns in enumerate(levels) for column in columns}

@@ -81,7 +81,7 @@ class Writer:
             found = f"CASE x{j} {' '.join(f'WHEN {v} THEN {c}' for v, c in known)} ELSE -2 END" if known else "-2"
         name = f"c{j}"
         self.level_of(1)
-        self.levels[1].columns.append(f"CASE WHEN x{j} IS NULL THEN {column.hole} ELSE {found} END AS {name}")
+        self.levels[1].columns.append(f"CASE WHEN x{j} IS NULL THEN {column.missing_code} ELSE {found} END AS {name}")
         if column.known_only:
             self.bad.append(f"{name} = -2")
         return name

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float, Json
-from bayeskit.portable.nodes import listed
+from bayeskit.portable.nodes import to_list
 from bayeskit.portable.program import Program
 
 
@@ -29,6 +29,6 @@ class Tables:
 
     def whole(self, program: Program) -> Json:
         """A program with its tables."""
-        told = program.json(self)
-        tables = [{"data": listed(np.frombuffer(raw, "<f8")), "width": width} for raw, width in self._tables]
-        return {**told, "tables": tables}
+        described = program.json(self)
+        tables = [{"data": to_list(np.frombuffer(raw, "<f8")), "width": width} for raw, width in self._tables]
+        return {**described, "tables": tables}

@@ -1,7 +1,9 @@
 """Reference densities, one module per family by the name of its module, written without bayeskit's formulas.
 
-Each has VARIANTS (the settings to try) and SUPPORT ("real" or "levels"), and computes in high precision:
-``log_density(family, groups, points)`` gives log p(point | class), (points, classes), from groups: for each
-class its values with their weights, None where missing. Those on "real" also tell for each class where its
-density lies and how wide it is: ``location(family, groups)``, None where it says nothing.
+Each has VARIANTS, the settings to try (one with every field away from its default), and computes in high precision:
+``log_density(family, groups, points)`` gives log p(point | class), (points, classes), from groups: for each class its
+values with their weights, None where missing. SUPPORT says how the total is checked: "levels" are summed; "real", any
+number, is integrated around what ``location(family, groups)`` tells of each class, its centre and its width (None where
+the column says nothing); any other word is for the reader. A family that does not take every number brings its tables,
+``data(kind, family)``; ``supported.py`` has some, and exact sums of them. TOLERANCE is 1e-12 unless told.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.agreement import agreed, dirichlet_interval
+from bayeskit.evaluation.agreement import agreement, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
 from bayeskit.numerics.rates import Interval, ratio
 
@@ -25,7 +25,7 @@ class Kappa(TableScore):
     def of_tables(self, tables: Float) -> Float:
         weight, true, done = tables.sum(axis=(-2, -1)), tables.sum(axis=-1), tables.sum(axis=-2)
         by_chance = weight**2 - (true * done[..., : true.shape[-1]]).sum(axis=-1)
-        return 1 - ratio((weight - agreed(tables)) * weight, by_chance)
+        return 1 - ratio((weight - agreement(tables)) * weight, by_chance)
 
     def of_table(self, table: Confusion) -> Interval:
         return dirichlet_interval(self.of_tables, table.value(self.name), table.effective)

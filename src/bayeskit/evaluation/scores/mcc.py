@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.agreement import agreed, dirichlet_interval
+from bayeskit.evaluation.agreement import agreement, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
 from bayeskit.numerics.rates import Interval
 
@@ -26,7 +26,7 @@ class MCC(TableScore):
 
     def of_tables(self, tables: Float) -> Float:
         weight, true, done = tables.sum(axis=(-2, -1)), tables.sum(axis=-1), tables.sum(axis=-2)
-        right, by_chance = agreed(tables) * weight, (true * done[..., : true.shape[-1]]).sum(axis=-1)
+        right, by_chance = agreement(tables) * weight, (true * done[..., : true.shape[-1]]).sum(axis=-1)
         sides = [np.sqrt(np.maximum(weight**2 - (side**2).sum(axis=-1), 0.0)) for side in (done, true)]
         below = sides[0] * sides[1]
         out: Float = np.divide(right - by_chance, below, out=np.zeros(np.shape(below)), where=below > 0)
