@@ -103,6 +103,10 @@ class Density(ABC):
     def terms(self, block: Block) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
+    def verify(self) -> None:
+        """Refuse sums that no rows can have, where that shows only in use; a file can hold any."""
+        return
+
     def terms_of(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""
         return self.terms(block)[:, which]

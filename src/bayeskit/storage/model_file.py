@@ -212,7 +212,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         model = replace(model, weighting=_tuning(arrays, len(pieces), domain))
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
-    model.log_prior(), model.classes, model.density  # whatever follows from it must be there
+    model.log_prior(), model.classes  # whatever follows from it must be there
+    model.density.verify()
     return model
 
 

@@ -97,6 +97,10 @@ class Sum(Density):
     def axes(self) -> dict[str, Axis]:
         return {name: axis for density in self.densities for name, axis in density.axes.items()}
 
+    def verify(self) -> None:
+        for density in self.densities:
+            density.verify()
+
     def add(self, block: Block, out: Float) -> None:
         for density in self.densities:
             density.add(block, out)

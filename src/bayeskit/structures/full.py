@@ -187,6 +187,12 @@ class FullDensity(SupportsLeftOut):
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
+    def verify(self) -> None:
+        try:
+            self.normals.factor(np.ones(len(self.normals.numbers.columns), dtype=bool))
+        except np.linalg.LinAlgError as error:
+            raise InputError("the sums of products are those of no rows: a covariance has no root") from error
+
     def add(self, block: Block, out: Float) -> None:
         points, codes = self._read(block)
         out += self._log(points, codes, self._own(block, points, codes))
