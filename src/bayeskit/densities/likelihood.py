@@ -77,7 +77,7 @@ class Staged(Likelihood[S]):
     """
 
     @abstractmethod
-    def unfitted(self) -> Self:
+    def first_stage(self) -> Self:
         """The same before any row was read."""
 
     @abstractmethod

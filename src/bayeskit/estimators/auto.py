@@ -35,7 +35,14 @@ from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_ro
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.learner import any_table, changed, check_rows_of, only_rows_tell, set_features, warn_of_held
+from bayeskit.estimators.learner import (
+    any_table,
+    check_rows_of,
+    non_default_settings,
+    only_rows_tell,
+    set_features,
+    warn_of_held,
+)
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
 from bayeskit.estimators.wrapper import Refused, Wrapper
@@ -462,7 +469,7 @@ class AutoBayes(Wrapper):
     probabilities: Any = Refused(NO_DENSITY)
 
     def bundle(self) -> Bundle:
-        return bundling.bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_)
+        return bundling.bundle(type(self).__name__, non_default_settings(self, "n_jobs", "callback"), self.ensemble_)
 
     @classmethod
     def from_bundle(cls, saved: Bundle) -> Self:

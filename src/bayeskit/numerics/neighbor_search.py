@@ -279,7 +279,7 @@ def near(search: Search, asked: Queries, k: float, masses: PointWeights) -> Near
         beyond[todo] = np.where(after, distance, np.inf).min(axis=1)
         tied = todo[there & ~done]  # more at this distance than were looked at
         for rows in blocks(len(tied), search.points):
-            found.append(_tied(search, asked, masses, tied[rows], radius, beyond))
+            found.append(_find_ties(search, asked, masses, tied[rows], radius, beyond))
         todo = todo[~there & ~done]
         most = min(4 * most, search.points)
     if not found:
@@ -289,7 +289,7 @@ def near(search: Search, asked: Queries, k: float, masses: PointWeights) -> Near
     return NearestPoints(n, row[order], index[order], distance[order], mass[order], radius, beyond)
 
 
-def _tied(
+def _find_ties(
     search: Search, asked: Queries, masses: PointWeights, rows: Int, radius: Float, beyond: Float
 ) -> tuple[Int, Int, Float, Float]:
     """All points no farther than a radius already known; ``beyond`` is written."""

@@ -189,9 +189,9 @@ class Leaves:
     def subtract(self, other: Self, /) -> Self:
         return replace(self, leaves=self.leaves.subtract(other.leaves), levels=self.levels.subtract(other.levels))
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
-        groups, _ = self.leaves.occupied()
-        return groups, self.levels.occupied()[1]
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
+        groups, _ = self.leaves.occupancy()
+        return groups, self.levels.occupancy()[1]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
         yield from self.levels.column_weights()

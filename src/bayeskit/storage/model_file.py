@@ -25,7 +25,7 @@ from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container
 from bayeskit.storage.columns import check_label, key_of, read_columns, read_domain, with_titles, without_titles
-from bayeskit.storage.identifiers import estimator_of, identifier_of, named_settings, settings_of
+from bayeskit.storage.identifiers import estimator_of, identifier_of, name_settings, settings_of
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
 from bayeskit.structures.discrete import Discrete
@@ -101,7 +101,7 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
         False,
         ranged,
         ranged,
-        named_settings(settings),
+        name_settings(settings),
         counted.tally,
         model.journal,
         model.digest,
@@ -114,7 +114,7 @@ Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings o
 
 def load(path: FilePath) -> Read:
     """What a file holds; ModelFileError if anything is not as saved."""
-    header, arrays = container.read(path, expected_tensors)
+    header, arrays = container.read(path, tensor_spec)
     with doubts(path):
         return unpack(header, arrays)
 
@@ -136,7 +136,7 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def expected_tensors(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     told = parse_fields(Header, header)
     (d,) = shapes["names.ends"]
@@ -317,7 +317,7 @@ def _check_agreement(counted: Counted) -> None:
         for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
-    if counted.outweighed():
+    if counted.find_outweighed():
         raise ModelFileError("a column has more values than its class has rows")
     if counted.canonical().domain != counted.domain:
         raise ModelFileError("its levels or classes are not in order")

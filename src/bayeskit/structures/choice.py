@@ -51,7 +51,7 @@ class Choice(Likelihood[Bins]):
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
         told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
-            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
+            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).check()
             for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
         )
 
@@ -73,7 +73,7 @@ class LevelChoice(Likelihood[Tables]):
         return ChoiceDensity.of(self._trial(column, context) for column in statistic.apart())
 
     def _trial(self, column: Tables, context: Context) -> FamilyTrial:
-        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).checked()
+        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).check()
 
 
 class Sum(Density):

@@ -65,7 +65,7 @@ class Forest(Staged[Any]):
             if strength is not None and (isinstance(strength, bool) or not 0 < float(strength) < np.inf):
                 raise InputError(f"strength={strength!r}: give a number of pseudo-rows above 0, or None to choose one")
 
-    def unfitted(self) -> Self:
+    def first_stage(self) -> Self:
         return replace(self, grown=None, chosen=None)
 
     def check_columns(self, schema: Schema) -> None:
@@ -108,7 +108,7 @@ class TreeSearch:
     @classmethod
     def of(cls, rows: Rows, domain: Domain) -> TreeSearch:
         kept = ContentOrder.of(rows, domain)
-        known = [_column(c, kept.block, domain, rows.rows.weight.rounded()) for c in rows.columns]
+        known = [_column(c, kept.block, domain, rows.rows.weight.to_float()) for c in rows.columns]
         columns = tuple(sorted((c for c in known if c is not None), key=lambda c: c.name))
         codes = np.empty((len(columns), len(kept.order)), dtype=np.uint8)
         for j, column in enumerate(columns):

@@ -125,7 +125,7 @@ class NeighbourDensity(SupportsLeftOut):
 
     @cached_property
     def _weights(self) -> Float:
-        return self.statistic.rows.weight.rounded()
+        return self.statistic.rows.weight.to_float()
 
     def _space(self, pattern: Bool) -> Space:
         """The search over the columns that a row has: (d + c,)."""
@@ -221,10 +221,10 @@ class NeighbourDensity(SupportsLeftOut):
             place = np.full(len(self._weights) + 1, -1, dtype=np.int64)
             place[space.rows] = np.arange(len(space.rows))
             mine, left = place[itself[rows]], np.zeros(len(rows))
-            totals = np.tile(space.totals.rounded(), (len(rows), 1))
+            totals = np.tile(space.totals.to_float(), (len(rows), 1))
             known = np.flatnonzero(mine >= 0)
             if len(known):
-                row, group, mass = block.counted_rows()
+                row, group, mass = block.rows_with_weight()
                 at = np.full(block.rows, -1, dtype=np.int64)
                 at[row] = np.arange(len(row))
                 which = at[rows[known]]
@@ -325,7 +325,7 @@ class NeighbourDensity(SupportsLeftOut):
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         """K_c / (n_c V): V is the same in all classes, so that it does not matter which it is."""
         found = []
         for rows, share, totals, _ in self._shares(row):
@@ -368,6 +368,6 @@ class LeftOutNeighbours(NeighbourDensity):
 
     def _itself(self, block: Block) -> Int:
         itself = self.statistic.find(block)
-        if self.likelihood.most is None and (itself[block.counted_rows()[0]] < 0).any():
+        if self.likelihood.most is None and (itself[block.rows_with_weight()[0]] < 0).any():
             raise InputError("leave-one-out asks for rows that were learned; one of these was not")
         return itself
