@@ -41,7 +41,7 @@ def leave_one_out() -> None:
     once = min(seconds(lambda: model.fit(X, y)) + seconds(lambda: model.predict_proba(X)) for _ in range(5))
     fitted = model.model_
     rows = pa.RecordBatch.from_arrays([*map(pa.array, X.T), pa.array(y)], [*fitted.schema.names, "class"])
-    block = fitted.counted.learned(rows, Roles("class"))
+    block = fitted.counted.block_with_classes(rows, Roles("class"))
     whole = min(seconds(lambda: fitted.posterior(block, left_out=True)) for _ in range(5))
     print(f"leave-one-out of 100,000 x 20: {whole:.3f} s, {whole / once:.1f}x one fit + predict (goal at most 10x)")
 

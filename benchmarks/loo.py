@@ -32,7 +32,7 @@ def mixed(rng: np.random.Generator, rows: int) -> tuple[pa.Table, np.ndarray]:
 def left_out(model: bk.NaiveBayes, table: pa.Table) -> np.ndarray:
     """Posteriors of every row from all others."""
     state, roles = model.model_, Roles("class", None)
-    blocks = (state.counted.learned(batch, roles) for batch in table.to_batches(max_chunksize=BLOCK))
+    blocks = (state.counted.block_with_classes(batch, roles) for batch in table.to_batches(max_chunksize=BLOCK))
     return np.concatenate([state.posterior(block, left_out=True) for block in blocks])
 
 

@@ -36,4 +36,4 @@ def with_numbers(X, y, seed):
 
 def arcs(model):
     (density,) = model.model_.density.densities
-    return {name: tuple(p for p in parents if p) for name, parents in density.named() if name}
+    return {name: tuple(p for p in parents if p) for name, parents in density.name_families() if name}

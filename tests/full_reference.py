@@ -118,5 +118,5 @@ def left_out(model, frame, y, w):
     table = pa.RecordBatch.from_pandas(frame.assign(**{"class": y, "weight": w}), preserve_index=False)
     fitted = model.fit(frame, y, sample_weight=w).model_
     out = np.zeros((len(y), len(fitted.classes)))
-    fitted.density.left_out.add(fitted.counted.learned(table, Roles("class", "weight")), out)
+    fitted.density.left_out.add(fitted.counted.block_with_classes(table, Roles("class", "weight")), out)
     return out

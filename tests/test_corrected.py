@@ -28,7 +28,7 @@ def test_fitted_tables_are_the_optimum_of_the_penalised_likelihood(classes):
     ridge, fused = np.full(offset[-1], 0.7), np.zeros(offset[-1])
     fused[FRONT : FRONT + 3] = 3.0
     rows = AdditiveTables(codes, offset, base, label, ridge, fused)
-    found = rows.fitted(mass)
+    found = rows.fit(mass)
     inner = np.r_[FRONT : FRONT + 4, 2 * FRONT + 4 : 2 * FRONT + 7]
     assert not np.delete(found, inner, axis=0).any()
 

@@ -8,8 +8,10 @@ import pytest
 
 import bayeskit as bk
 from bayeskit import _core
+from bayeskit.data.schema import Schema
 from bayeskit.densities.density import reveal_terms
 from bayeskit.errors import InputError, MergeError
+from bayeskit.statistics.leaves import TreeColumn
 from bayeskit.structures.forest import ForestDensity
 
 GONE = 255
@@ -187,3 +189,21 @@ def test_more_pseudo_rows_shrink_toward_the_prior():
 def test_settings_that_make_no_sense_are_refused(setting):
     with pytest.raises(InputError, match=next(iter(setting))):
         bk.ProbabilityForest(**setting).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "column", [{"cuts": (2.0, 1.0)}, {"cuts": (1.0, 1.0)}, {"cuts": (np.inf,)}, {"levels": (7, 7)}], ids=str
+)
+def test_columns_of_trees_that_no_growth_gives_are_refused(column):
+    with pytest.raises(InputError, match=r"cuts that do not rise, or a level twice"):
+        TreeColumn("x", **column)
+
+
+def test_trees_of_other_columns_than_the_table_has_are_refused():
+    table = {"x": np.arange(20.0), "town": ["a", "b"] * 10}
+    model = bk.ProbabilityForest(trees=3).fit(table, [0, 0, 1, 1] * 5).model_
+    forest = model.structure.components[0][0]
+    forest.check_columns(model.schema)
+    for j in range(2):
+        with pytest.raises(InputError, match=r"trees split column '(x|town)' as what it is not"):
+            forest.check_columns(Schema(model.schema.columns[j : j + 1]))

@@ -15,7 +15,7 @@ import pytest
 import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.frames import predicted_file
+from bayeskit.estimators.frames import predict_file
 from bayeskit.model.batch_predictor import BatchPredictor
 
 VISITS = clinic(300)
@@ -121,7 +121,7 @@ def test_a_matrix_has_no_columns_to_keep() -> None:
 
 
 def written(rows: pa.Table, path: Path, keep: Any) -> int:
-    return predicted_file(BatchPredictor.of(MODEL.model_, rows, "NaiveBayes", keep), path, keep)
+    return predict_file(BatchPredictor.of(MODEL.model_, rows, "NaiveBayes", keep), path, keep)
 
 
 def test_kept_columns_of_any_type_reach_a_file(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_the_terms_without_a_row_add_up():
     found = left_out(model, frame, y, w)
     table = pa.RecordBatch.from_pandas(frame.assign(**{"class": y, "weight": w}), preserve_index=False)
     fitted = model.model_
-    terms = fitted.terms(fitted.counted.learned(table, Roles("class", "weight")), left_out=True)
+    terms = fitted.terms(fitted.counted.block_with_classes(table, Roles("class", "weight")), left_out=True)
     assert terms.sum(axis=1) == pytest.approx(found, rel=1e-11)
 
 

@@ -129,11 +129,11 @@ def test_weights_are_the_optimum_that_scipy_finds():
         bounds = [(0, None)] * pieces + [(None, None)] * classes
         start = np.concatenate([toward, np.zeros(classes)])
         peer = minimize(loss, start, method="L-BFGS-B", bounds=bounds, options={"maxiter": 2000, "maxfun": 10**6})
-        weight, bias = seen.fitted(toward, 10.0, 1.0)
+        weight, bias = seen.fit(toward, 10.0, 1.0)
         assert (weight >= 0).all()
         assert loss(np.concatenate([weight, bias])) <= peer.fun + 1e-5
         elsewhere = np.concatenate([weight, bias]) + 0.3, 0.5 * seen.curvature(weight, bias)
-        again = np.concatenate(seen.fitted(toward, 10.0, 1.0, elsewhere))
+        again = np.concatenate(seen.fit(toward, 10.0, 1.0, elsewhere))
         assert again == pytest.approx(np.concatenate([weight, bias]), abs=2e-3)
 
 

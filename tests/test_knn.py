@@ -109,7 +109,7 @@ def test_leaving_a_row_out_is_a_refit_without_it(metric, settings, holes):
     w = np.random.default_rng(2).integers(1, 3, len(y)).astype(float)
     model = bk.KNNBayes(k=4, metric=metric, **settings).fit(X, y, sample_weight=w)
     table = pa.Table.from_pandas(X.assign(w=w, y=y), preserve_index=False)
-    learned = model.model_.counted.learned(table.to_batches()[0], Roles("y", "w"))
+    learned = model.model_.counted.block_with_classes(table.to_batches()[0], Roles("y", "w"))
     found = model.model_.posterior(learned, left_out=True)
     ends = {int(np.nanargmax(X[n])) for n in ("x", "n")} | {int(np.nanargmin(X[n])) for n in ("x", "n")}
     for i in sorted(set(range(0, 60, 6)) - ends):  # the ranges and deviations of the metric are held
@@ -123,7 +123,7 @@ def test_leaving_out_the_only_row_of_a_class():
     X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "a", "b"]
     model = bk.KNNBayes(k=2).fit(X, y)
     table = pa.record_batch({"x0": [0.0, 1.0, 2.0, 9.0], "y": y})
-    found = model.model_.posterior(model.model_.counted.learned(table, Roles("y")), left_out=True)
+    found = model.model_.posterior(model.model_.counted.block_with_classes(table, Roles("y")), left_out=True)
     assert found == pytest.approx(np.array([[1.0, 0.0]] * 4))
 
 

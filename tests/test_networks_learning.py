@@ -293,7 +293,7 @@ def test_files_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
         drawn(20, 0)[["a", "b"]].astype(object).mask(np.eye(20, 2, dtype=bool)), method="em"
     )
     net.save(path)
-    header, arrays = container.read(path, network_file._expected)
+    header, arrays = container.read(path, network_file._tensor_spec)
     changes = {
         "parents": np.array([1]),  # b its own parent
         "parents.sizes": np.array([1, 1]),

@@ -35,7 +35,7 @@ def penalised(terms, base, label, mass, both, toward, pull, bias_pull):
 @given(st.integers(0, 10_000))
 def test_weights_are_the_optimum_of_the_penalised_likelihood(seed):
     terms, base, label, mass = random_evidence(seed)
-    weight, bias = Evidence.of(terms, base, label, mass).fitted(np.ones(3), 2.0, 1.0)
+    weight, bias = Evidence.of(terms, base, label, mass).fit(np.ones(3), 2.0, 1.0)
 
     def loss(both):
         return penalised(terms, base, label, mass, both, np.ones(3), 2.0, 1.0)

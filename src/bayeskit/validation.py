@@ -12,7 +12,7 @@ from bayeskit.errors import InputError
 SAVED_AS = "saved as"  # in the metadata of a field: its name in files
 
 
-def saved_as(name: str) -> dict[str, str]:
+def name_in_files(name: str) -> dict[str, str]:
     """Metadata of a field that goes by another name in files than in Python."""
     return {SAVED_AS: name}
 

@@ -140,7 +140,7 @@ REFUSED = {
     "a form of a file": (["predict", "m.bayes", "visits.xlsx", "-o", "a.csv", "--format", "json"], 2, "--format"),
     "a form of answers": (["predict", "m.bayes", "visits.xlsx", "--format", "xml"], 2, "csv, json, jsonl"),
     "a picture of nothing": (["plot", "m.bayes", "-o", "a.svg"], 2, "--column"),
-    "a picture of a pool": (["plot", "auto.bayes", "--column", "age", "-o", "a.svg"], 3, "pool of models"),
+    "a picture of no column of a pool": (["plot", "auto.bayes", "--column", "aga", "-o", "a.svg"], 3, "there are: age"),
     "a picture of no column": (["plot", "m.bayes", "--column", "aga", "-o", "a.svg"], 3, "there are: age"),
     "an ending of a picture": (["plot", "m.bayes", "--column", "age", "-o", "a.pdf"], 2, r"\.svg or \.png"),
     "a file that is no picture": (["plot", "m.bayes", "--column", "age", "-o", "notes.svg"], 4, "--force"),

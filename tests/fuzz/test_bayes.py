@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bayeskit.errors import BayeskitError
+import bayeskit as bk
+from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.storage import container
 from store.container import dumped, tree_of
 
-from .bayes_mutants import GOLDEN, crafted, damaged
+from .bayes_mutants import GOLDEN, content, crafted, damaged
 from .bayes_uses import every_use
 
 FILES = sorted((GOLDEN / f"format{container.FORMAT}").glob("*.bayes"))
@@ -113,6 +115,21 @@ def test_crafted_files_of_format_1(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("warm", "limits")
 def test_damaged_files(tmp_path: Path) -> None:
     assert run_damaged(1, 300, tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "place", "value"),
+    [("zero_inflated", "x = 0/first", 0, -4), ("full_pooled", "numbers/of/products", 7, -1)],
+    ids=["fewer zeros than none", "a negative variance"],
+)
+def test_sums_that_no_rows_have_are_refused(name: str, array: str, place: int, value: int, tmp_path: Path) -> None:
+    header, arrays = content(next(file for file in FILES if file.stem == name))
+    header.pop("digest")
+    changed = np.array(arrays[f"counts/features/0/{array}"])
+    changed.reshape(-1)[place] = value
+    container.write(tmp_path / "crafted.bayes", header, {**arrays, f"counts/features/0/{array}": changed})
+    with pytest.raises(ModelFileError, match="its content contradicts itself"):
+        bk.load(tmp_path / "crafted.bayes")
 
 
 @pytest.mark.slow

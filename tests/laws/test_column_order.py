@@ -41,7 +41,7 @@ def structure(model):
     if isinstance(model, bk.AODE):
         pairs = density.pairs if model.n == 2 else [(p,) for p in density.parents]
         return {frozenset(density.columns[j] for j in some) for some in pairs}
-    return {name: frozenset(parents) for name, parents in density.named()}
+    return {name: frozenset(parents) for name, parents in density.name_families()}
 
 
 @pytest.mark.parametrize("seed", range(2))

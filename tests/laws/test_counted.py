@@ -149,7 +149,7 @@ def test_the_training_set_of_a_fold_is_the_other_rows(fold: int, weighted: bool)
 
 
 def test_all_folds_together_are_the_whole_table() -> None:
-    assert state(count(empty(4), TABLE).pooled()) == WHOLE
+    assert state(count(empty(4), TABLE).pool()) == WHOLE
 
 
 @pytest.mark.parametrize("seed", range(10))

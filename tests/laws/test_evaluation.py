@@ -30,7 +30,7 @@ def brute_force(model: Model, rows: pa.RecordBatch, fold: np.ndarray) -> np.ndar
     out = np.empty((len(fold), len(model.classes)))
     for f in np.unique(fold):
         less = refit(model, rows.take(pa.array(np.flatnonzero(fold != f))))
-        less = replace(less, counted=less.counted.trimmed())
+        less = replace(less, counted=less.counted.trim())
         mine = np.flatnonzero(fold == f)
         out[mine] = less.posterior(less.counted.block(rows.take(pa.array(mine))), less.log_prior())
     return out

@@ -185,14 +185,14 @@ def test_sums_and_differences_are_exact(a: tuple[list[int], int], b: tuple[list[
 
 @given(arrays)
 def test_rounding_is_to_the_nearest_double(a: tuple[list[int], int]) -> None:
-    assert exact(*a).rounded().tolist() == [float(value) for value in fractions(*a)]
+    assert exact(*a).to_float().tolist() == [float(value) for value in fractions(*a)]
 
 
 @given(st.integers(2**52, 2**53 - 1), st.integers(-40, 20), st.sampled_from([-1, 0, 1]), st.booleans())
 def test_ties_go_to_even(odd: int, low: int, beside: int, negative: bool) -> None:
     number = ((2 * odd + 1) << 100) + beside
     number = -number if negative else number
-    assert exact([number], low).rounded()[0] == float(number * Fraction(2) ** (32 * low))
+    assert exact([number], low).to_float()[0] == float(number * Fraction(2) ** (32 * low))
 
 
 @given(arrays, arrays)
@@ -206,13 +206,13 @@ def test_equal_sums_have_one_canonical_form(a: tuple[list[int], int], b: tuple[l
 
 @given(arrays, st.lists(st.integers(-1, 3), min_size=3, max_size=3))
 def test_placing_sums_what_meets(a: tuple[list[int], int], index: list[int]) -> None:
-    placed = exact(*a).placed(np.array(index), 4)
+    placed = exact(*a).place(np.array(index), 4)
     moved = list(zip(fractions(*a), index, strict=True))
     assert values(placed) == [sum(value for value, place in moved if place == k) for k in range(4)]
 
 
 @given(arrays)
 def test_sign_and_zero_are_seen(a: tuple[list[int], int]) -> None:
-    x = exact(*a).carried()
+    x = exact(*a).carry()
     assert x.negative().tolist() == [number < 0 for number in a[0]]
     assert x.nonzero().tolist() == [number != 0 for number in a[0]]

@@ -1,15 +1,20 @@
 """Explanations add up to the posterior of every classifier; those of a pool are as large as its posterior can show."""
 
+from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import mpmath
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_wine
 
 import bayeskit as bk
+from bayeskit.ensemble.ensemble import Ensemble, Search
 from bayeskit.ensemble.pool import backed_off_terms
+from bayeskit.estimators.candidates import candidates
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(),
@@ -97,3 +102,96 @@ def test_terms_share_what_shows_between_two_classes():
     np.testing.assert_allclose(found[0, :, 0] - found[0, :, 1], wanted, rtol=1e-12)
     assert not rest.any()
     assert sum(wanted) == pytest.approx(float(both - none), rel=1e-12)
+
+
+def alone(candidate, X, y):
+    """A pool that has tried one candidate, and keeps what it gives whatever that is worth."""
+    model = bk.AutoBayes(max_candidates=1).fit(X, y)
+    search = Search(lambda facts: [replace(candidate, helps=lambda facts: "")])
+    found = Ensemble.fit(model.reader_, X, y, None, search)
+    weight = np.full(len(found.members), 0.7)
+    return model._adopt(replace(found, pool=replace(found.pool, weight=weight)))
+
+
+CANDIDATES = {c.name: c for c in candidates(None, "missing", ())}
+
+
+def candidate(name, *holed):
+    return next(c for c in candidates(None, "missing", holed) if c.name == name)
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_every_candidate_gives_its_evidence_to_columns(name):
+    X, y = table()
+    X = X.iloc[::2].drop(columns="mark")
+    pool = alone(candidate(name, "b", "colour"), X, y[::2])
+    assert pool.members_
+    asked = X[:20].assign(
+        colour=["dark", "mauve", None, "light"] * 5, c=np.where(np.arange(20) % 3, X["c"][:20], np.nan)
+    )
+    found, logs = pool.explain(asked), pool.predict_log_proba(asked)
+    assert set(found.parts) <= {*"abcdef", "colour", "(back-off)"}
+    np.testing.assert_allclose(found.joint - found.joint[:, :1], logs - logs[:, :1], rtol=0, atol=1e-12)
+    bound = 2 * pool.pool_.weight.sum() * np.log((len(X) + 10) / ((np.bincount(y[::2]).min() + 0.5) / (len(X) + 1.5)))
+    assert np.ptp(found.terms, axis=2).max() <= bound
+
+
+LEVELLED = [name for name, c in CANDIDATES.items() if c.view not in ("numbers", "scores")]
+
+
+@pytest.mark.parametrize(("column", "name"), [*product("a", CANDIDATES), *product(["colour"], LEVELLED)])
+def test_the_effect_of_the_only_column_is_the_answer(name, column):
+    X, y = table()
+    X = X[[column]].assign(one=1.0)
+    pool = alone(candidate(name, column), X[::2], y[::2])
+    found = pool.marginal(column)
+    assert len(found.values) > 1
+    rows = pd.DataFrame({name: found.values if name == column else 1.0 for name in X})
+    logs, density = pool.predict_log_proba(rows), found.log_density
+    given = np.log(found.prior) + density
+    np.testing.assert_allclose(given - given[:, :1], logs - logs[:, :1], rtol=0, atol=1e-10)
+    assert found.prior.sum() == pytest.approx(1)
+
+
+LEVELS = {
+    "forest": lambda: bk.ProbabilityForest(missing="level", trees=20),
+    "corrected": lambda: bk.CorrectedNaiveBayes(missing="level"),
+    "KDB": lambda: bk.KDB(missing="level"),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_hidden_column_says_nothing_where_a_missing_value_is_a_level(name):
+    X, y = table()
+    X["b"] = np.where(y == 0, np.nan, X["b"])
+    model = LEVELS[name]().fit(X, y)
+    empty = pa.RecordBatch.from_pydict({n: pa.nulls(1, pa.string() if n == "colour" else pa.float64()) for n in X})
+    block = model.model_.block(empty)
+    names = np.array(model.model_.schema.names)
+    nothing, missing = (model.model_.posterior(block.reveal(seen))[0] for seen in (names == "", names == "b"))
+    np.testing.assert_allclose(nothing, np.bincount(y) / len(y), rtol=0.02)
+    assert missing[0] > nothing[0] + 0.1
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "gower"])
+@pytest.mark.parametrize("unseen", ["missing", "smooth"])
+def test_stages_of_neighbours_are_what_revealing_columns_gives(metric, unseen):
+    X, y = table()
+    X["size"] = pd.cut(X["c"], 3, labels=["s", "m", "l"]).astype(str)
+    X = X if metric == "gower" else X[list("abcdef")]
+    kinds = {"size": ["s", "m", "l"]} if metric == "gower" else None
+    scale = None if metric == "gower" else "deviation"
+    made = bk.KNNBayes(k=7, metric=metric, scale=scale, weights="epanechnikov", pseudo=1.0, kinds=kinds, unseen=unseen)
+    model = made.fit(X[20:], y[20:]).model_
+    asked = X[:20].assign(**({"colour": ["mauve", "dark"] * 10} if metric == "gower" else {}))
+    (density,) = model.density.densities
+    block = model.block(pa.RecordBatch.from_pandas(asked, preserve_index=False))
+    owner = {n: j // 2 for j, n in enumerate(X)}  # two columns at a time
+    found = density.stages(block, owner)
+    for stage in range(found.shape[1]):
+        seen = np.array([owner[n] < stage for n in model.schema.names])
+        by_mask = np.zeros(found[:, 0].shape)
+        density.add(block.reveal(seen), by_mask)
+        gaps = (a - a[:, :1] for a in (found[:, stage], by_mask))
+        np.testing.assert_allclose(*gaps, rtol=0, atol=1e-11)
+    assert np.abs(found[:, 1:]).max() > 0.1

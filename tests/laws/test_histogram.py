@@ -55,7 +55,7 @@ def test_a_long_column_is_counted_as_numpy_counts_it(bins: Any) -> None:
     for c in (0, 1):
         edges = np.concatenate([[-np.inf], made.cuts, [np.inf]])
         known = [((x[y == c] > a) & (x[y == c] <= b)).sum() for a, b in pairwise(edges)]
-        assert made.counts.rounded()[c].tolist() == known
+        assert made.counts.to_float()[c].tolist() == known
 
 
 def test_cells_of_equal_weight() -> None:
@@ -63,7 +63,7 @@ def test_cells_of_equal_weight() -> None:
     made = cells(bk.NaiveBayes(families=Histogram()).fit(x[:, None], np.arange(900) % 2))
     assert made is not None
     assert len(made.cuts) == 21
-    assert np.ptp(made.counts.total().rounded()[0, 1:-1]) <= 1
+    assert np.ptp(made.counts.total().to_float()[0, 1:-1]) <= 1
 
 
 @every_table
@@ -73,7 +73,7 @@ def test_leaving_a_row_out_holds_the_cuts(family: Histogram, kind: str, groups: 
     rows = table_of(duplicated(groups))
     whole = model_of(family, kind, rows)
     made = cells(whole)
-    block = whole.model_.counted.learned(rows, Roles("class", "w"))
+    block = whole.model_.counted.block_with_classes(rows, Roles("class", "w"))
     found = whole.model_.terms(block, left_out=True)[:, 0]
     if made is None:
         assert not found.any()
@@ -94,7 +94,7 @@ def test_leaving_a_row_out_holds_the_cuts(family: Histogram, kind: str, groups: 
 def test_cuts_that_labels_made_cannot_leave_a_row_out() -> None:
     rows = table_of(TABLES["quantitative", "plain"])
     model = model_of(Histogram("mdlp"), "quantitative", rows).model_
-    block = model.counted.learned(rows, Roles("class", "w"))
+    block = model.counted.block_with_classes(rows, Roles("class", "w"))
     with pytest.raises(InputError, match="refit"):
         model.posterior(block, left_out=True)
     with pytest.raises(InputError, match="refit"):

@@ -88,7 +88,7 @@ def test_noise_is_not_foretold_through_a_distance_made_by_labels(settings: dict[
         assert np.abs(found.proba[i] - less.predict_proba(X[i : i + 1])[0]).max() <= 1e-12
     model = bk.KNNBayes(**settings).fit(X, y).model_
     batch = pa.RecordBatch.from_arrays([pa.array(c) for c in (*X.T, y)], [*model.schema.names, "y"])
-    learned = model.counted.learned(batch, Roles("y"))
+    learned = model.counted.block_with_classes(batch, Roles("y"))
     with pytest.raises(InputError, match="labels of all rows"):
         model.posterior(learned, left_out=True)
 

@@ -39,7 +39,7 @@ from bayeskit.structures import (
     paired,
     wrapped,
 )
-from bayeskit.validation import saved_as
+from bayeskit.validation import name_in_files
 
 from .test_families import variants
 
@@ -234,7 +234,7 @@ def test_a_field_added_later_leaves_older_records_readable(kind: type[Any]) -> N
 def test_a_field_that_was_renamed_keeps_its_name_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True)
     class Gaussian:
-        student: bool = field(default=False, metadata=saved_as("predictive"))
+        student: bool = field(default=False, metadata=name_in_files("predictive"))
         identifier: ClassVar[str] = f.Gaussian.identifier
 
     instead(monkeypatch, Gaussian)

@@ -189,7 +189,7 @@ def test_leaving_a_row_out_is_the_sum_over_the_others(family: Kernel, kind: str,
     rows = table_of(duplicated(groups))
     whole = model_of(family, kind, rows)
     made = kernels(whole)
-    block = whole.model_.counted.learned(rows, Roles("class", "w"))
+    block = whole.model_.counted.block_with_classes(rows, Roles("class", "w"))
     found = whole.model_.terms(block, left_out=True)[:, 0]
     assert np.isfinite(whole.model_.posterior(block, left_out=True)).all()
     if made is None:
@@ -228,7 +228,7 @@ def test_leaving_a_row_out_of_a_coarse_grid() -> None:
     made = kernels(whole)
     assert made is not None
     assert not made.column.distinct
-    found = whole.model_.terms(whole.model_.counted.learned(rows, Roles("class", "w")), left_out=True)[:, 0]
+    found = whole.model_.terms(whole.model_.counted.block_with_classes(rows, Roles("class", "w")), left_out=True)[:, 0]
     place = np.searchsorted(made.column.edges, rows.column("v").to_numpy())
     for i in range(0, rows.num_rows - 1, 311):
         c = int(i >= (np.arange(ROWS) % 5 != 0).sum())

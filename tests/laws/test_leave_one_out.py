@@ -58,7 +58,7 @@ def refit(model: Model, rows: pa.RecordBatch) -> Model:
 def check(family: Any, kind: str, groups: Any) -> None:
     rows = table_of(groups)
     model = model_of(family, kind, rows).model_
-    block = model.counted.learned(rows, Roles("class", "w"))
+    block = model.counted.block_with_classes(rows, Roles("class", "w"))
     found = np.zeros((rows.num_rows, 3))
     model.density.left_out.add(block, found)
     terms = model.terms(block, left_out=True)[:, 0]

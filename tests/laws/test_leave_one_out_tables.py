@@ -59,7 +59,7 @@ def check(rows: pa.RecordBatch, family: Any, names: list[str]) -> None:
     roles = Roles("class", "w")
     model = model_of(rows, family, names)
     found = np.zeros((ROWS, len(model.classes)))
-    model.density.left_out.add(model.counted.learned(rows, roles), found)
+    model.density.left_out.add(model.counted.block_with_classes(rows, roles), found)
     for i in range(ROWS):
         others = pa.Table.from_batches([rows.slice(0, i), rows.slice(i + 1)]).combine_chunks().to_batches()[0]
         less = refit(model, others)
@@ -92,7 +92,7 @@ def test_categories_are_those_of_a_refit(rule: Any, sort: str) -> None:
 def test_every_clone_leaves_the_same_bits(clone: str) -> None:
     rows, chosen = table(7, "fractions"), _core.clone()
     model = model_of(rows, Gaussian(), NUMBERS)
-    block = model.counted.learned(rows, Roles("class", "w"))
+    block = model.counted.block_with_classes(rows, Roles("class", "w"))
 
     def run() -> bytes:
         out = np.zeros((ROWS, len(model.classes)))
@@ -113,8 +113,8 @@ def test_odds_by_column_alone_are_those_of_the_terms(sort: str) -> None:
     rows = table(11, sort)
     names = [n for n in rows.schema.names if n not in ("w", "class", "colour", "town")]
     model = model_of(rows, Gaussian(), names)
-    block = model.counted.learned(rows, Roles("class", "w"))
-    row, group, mass = block.counted_rows()
+    block = model.counted.block_with_classes(rows, Roles("class", "w"))
+    row, group, mass = block.rows_with_weight()
     some, classes = replace(block.at(row), weights=None if sort == "no weights" else mass), len(model.classes)
     found, floor = np.zeros((len(names), classes - 1, len(row))), 1e5
     model.density.left_out.odds(some, floor, found)

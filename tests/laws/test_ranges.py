@@ -139,9 +139,9 @@ def test_every_engine_sees_the_same(tmp_path):
 
 def test_what_another_process_saw_comes_with_its_bytes():
     counted = bk.NaiveBayes().fit(TABLE, LABELS).model_.counted
-    back = counted.emptied().with_bytes(counted.to_bytes())
+    back = counted.without_counts().with_bytes(counted.to_bytes())
     assert {name: back.seen(name) for name in NUMBERS} == ENDS
-    assert np.isnan(counted.emptied().seen("oldpeak")).all()
+    assert np.isnan(counted.without_counts().seen("oldpeak")).all()
 
 
 @pytest.mark.parametrize("family", ["Multinomial", "Gaussian"])

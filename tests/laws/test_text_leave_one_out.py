@@ -52,7 +52,7 @@ def test_own_mass_is_taken_out_as_in_a_refit(family: Any, sort: str, form: Any) 
     everything = np.arange(len(y))
     model = learned(everything).model_
     given = source(form(X), y, w)
-    block = model.counted.learned(given.rows, given.roles)
+    block = model.counted.block_with_classes(given.rows, given.roles)
     found = np.zeros((len(y), len(CLASSES)))
     model.density.left_out.add(block, found)
     terms = model.density.left_out.terms(block)

@@ -50,7 +50,7 @@ def fit(
 ) -> None:
     """Learn a model from a table and save it."""
     from bayeskit.engines.files import contents_of
-    from bayeskit.estimators.files import journaled, warn_of_journal
+    from bayeskit.estimators.files import add_to_journal, warn_of_journal
     from bayeskit.estimators.wrapper import core
     from bayeskit.model.journal import Origin
 
@@ -71,7 +71,7 @@ def fit(
                 origin = Origin(*contents_of(source))
                 classifier.fit(source, target, sample_weight=weight)
         warn_of_journal(path)
-        journaled(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
+        add_to_journal(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
 
 

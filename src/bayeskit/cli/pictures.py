@@ -109,10 +109,9 @@ def plot(
     model: Any = load_classifier(file, "draw it with bayeskit network draw")
     with notes(say) as messages:
         if column is not None:
-            if isinstance(model, bk.AutoBayes):
-                raise InputError(f"{file}: a pool of models has no density of a column; draw a row, or fit one model")
-            if column not in model.model_.schema.names:
-                known = ", ".join(model.model_.schema.names[:12])
+            columns = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_.schema.names
+            if column not in columns:
+                known = ", ".join(columns[:12])
                 raise InputError(f"{file}: there is no column {column!r} (there are: {known})")
             save_picture(model.marginal(column).plot(), output)
         else:

@@ -106,7 +106,7 @@ def predict(
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
     from bayeskit.engines.spark import save_frame
-    from bayeskit.estimators.frames import predicted_file, predicted_frame
+    from bayeskit.estimators.frames import predict_file, predict_frame
 
     if cluster.engine == "spark":
         _check_folder(output)
@@ -128,10 +128,10 @@ def predict(
     with notes(say) as messages, open_source(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
-            done = save_frame(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+            done = save_frame(predict_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
             shape = "safe csv" if spreadsheet_safe else shape
-            done = predicted_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)
+            done = predict_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)
     if output is not None:
         then = command_line("explain", file, *rows.words, "--row", 1)
         say.answer(

@@ -94,13 +94,13 @@ def report(
 
 def _save(model: Any, path: Path, taken: Taken) -> None:
     """The model that was judged, with where its rows came from."""
-    from bayeskit.estimators.files import journaled, warn_of_journal
+    from bayeskit.estimators.files import add_to_journal, warn_of_journal
     from bayeskit.estimators.wrapper import core
     from bayeskit.model.journal import Origin
 
     warn_of_journal(path)
     origin = Origin(*taken.files[0]) if len(taken.files) == 1 else Origin()
-    journaled(model, "fit", core(model).model_.counted.weight, origin).save(path)
+    add_to_journal(model, "fit", core(model).model_.counted.weight, origin).save(path)
 
 
 def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> Provenance:

@@ -201,7 +201,7 @@ class Block:
             return None
         return np.array([self.schema.numeric_index[n] for n in names], dtype=np.int64)
 
-    def coded(self, names: Sequence[str]) -> Code:
+    def code_positions(self, names: Sequence[str]) -> Code:
         """Positions of these columns in ``codes``."""
         index = self.schema.coded_index
         return np.array([index[n] for n in names], dtype=np.int32)
@@ -210,19 +210,24 @@ class Block:
     def classes(self) -> Code:
         """The groups, of a block that has them."""
         if self.groups is None:
-            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+            raise ValueError("leave-one-out needs a block with classes; see Counted.block_with_classes")
         return self.groups
 
-    def counted_rows(self) -> CountedRows:
+    def rows_with_weight(self) -> CountedRows:
         """The rows that were counted with some weight."""
         mass = np.ones(self.rows) if self.weights is None else self.weights
         row = np.flatnonzero((self.classes >= 0) & (mass > 0))
         return CountedRows(row, self.classes[row].astype(np.int64), mass[row])
 
-    def counted_values(self, x: Float) -> CountedRows:
+    def values_with_weight(self, x: Float) -> CountedRows:
         """Those of the counted rows whose value x (rows,) is there."""
-        rows = self.counted_rows()
+        rows = self.rows_with_weight()
         return rows.at(~np.isnan(x[rows.row]))
+
+    def unknown(self, name: str) -> Bool:
+        """Where a number column whose missing values are a level is hidden by ``reveal``, and so has no level: (n,)."""
+        code = self.schema.coded_index.get(name)
+        return np.zeros(self.rows, dtype=bool) if code is None else self.codes[code] == -1
 
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""
@@ -235,7 +240,7 @@ class Block:
             codes=np.where(coded[:, None], self.codes, np.int32(-1)),
         )
 
-    def recoded(self, levels: Mapping[str, Levels]) -> Block:
+    def recode(self, levels: Mapping[str, Levels]) -> Block:
         """The same rows in the codes of other levels; one that is not among them was never seen."""
         codes = None
         for j, name in enumerate(self.schema.coded):

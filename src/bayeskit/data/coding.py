@@ -44,7 +44,7 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
         wanted = tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None)
-        levels, _ = join_levels(levels, Levels.shared(wanted), column)
+        levels, _ = join_levels(levels, Levels.intern(wanted), column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -123,7 +123,7 @@ def _first_levels(
             values = ordered[j, first[j]]
             found = known.get(values.tobytes())
             if found is None:
-                shared = Levels.shared(tuple((family, value) for value in values.tolist()))
+                shared = Levels.intern(tuple((family, value) for value in values.tolist()))
                 found = known[values.tobytes()] = join_levels(Levels(), shared, column)[0]
             elif column.order is not None:
                 _check_declared(found, column)
@@ -232,7 +232,7 @@ def _look_up(
             more = [(TEXT, text) for text in added]
             if few_rows:
                 more.sort()
-            known[j], moved = join_levels(known[j], Levels.shared(tuple(more)), columns[j])
+            known[j], moved = join_levels(known[j], Levels.intern(tuple(more)), columns[j])
             if moved is not None:
                 out[j] = moved[out[j]]
 

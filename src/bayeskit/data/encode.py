@@ -56,7 +56,7 @@ def encode(
 
     Rows without a label get group -1. Infinite numbers are refused.
     """
-    numeric, codes, levels, rounded = _coded(batch, schema, domain, grow=True)
+    numeric, codes, levels, rounded = _code_columns(batch, schema, domain, grow=True)
     _check_finite(numeric, schema, ())
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds)
     grown = Domain(classes, levels)
@@ -71,12 +71,12 @@ def encode_asked(
 
     Infinite numbers are refused, but for the columns ``guarded`` by whoever reads the block.
     """
-    numeric, codes, levels, _ = _coded(batch, schema, domain, grow=False)
+    numeric, codes, levels, _ = _code_columns(batch, schema, domain, grow=False)
     _check_finite(numeric, schema, guarded)
     return Block(schema, numeric, codes, levels=levels)
 
 
-def _coded(
+def _code_columns(
     batch: pa.RecordBatch | Matrix, schema: Schema, domain: Domain, grow: bool
 ) -> tuple[Columns, Code, dict[str, Levels], int]:
     """Numbers, codes (coded columns, rows), the levels these stand for, and how many integers were rounded."""

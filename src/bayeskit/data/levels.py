@@ -71,7 +71,7 @@ class Levels:
         return self  # a value; it may be long
 
     @classmethod
-    def shared(cls, keys: tuple[Key, ...]) -> Levels:
+    def intern(cls, keys: tuple[Key, ...]) -> Levels:
         """One object for all columns of the same few levels: what it works out is worked out once."""
         return _few(keys) if len(keys) <= FEW else cls(keys)
 
@@ -137,7 +137,7 @@ class Levels:
     def ordered(self) -> Levels:
         """The same by (type, value)."""
         keys = tuple(sorted(self.keys))
-        return self if keys == self.keys else Levels.shared(keys)
+        return self if keys == self.keys else Levels.intern(keys)
 
     def codes_in(self, target: Levels) -> Int:
         """For each code here the code there, -1 where the target has no such level."""
@@ -151,7 +151,7 @@ class Levels:
             return self.ordered
         fixed = set(declared)
         rest = [k for k, seen in zip(self.keys, occupied.tolist(), strict=True) if seen and k not in fixed]
-        return Levels.shared((*declared, *sorted(rest)) if in_order else tuple(sorted((*declared, *rest))))
+        return Levels.intern((*declared, *sorted(rest)) if in_order else tuple(sorted((*declared, *rest))))
 
     def show(self, most: int = 8) -> str:
         """The levels for an error message, shortened."""
@@ -187,8 +187,8 @@ class Domain:
         mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
         if mine and theirs - mine:
             raise KindError(
-                f"the classes of the model are {_named(mine)} ({self.classes.show(3)}), and the new labels are "
-                f"{_named(theirs)} ({other.classes.show(3)}); convert the labels"
+                f"the classes of the model are {_join_names(mine)} ({self.classes.show(3)}), and the new labels are "
+                f"{_join_names(theirs)} ({other.classes.show(3)}); convert the labels"
             )
 
     def union(self, other: Domain) -> Domain:
@@ -200,5 +200,5 @@ class Domain:
         return Domain(self.classes.union(other.classes), levels)
 
 
-def _named(families: set[int]) -> str:
+def _join_names(families: set[int]) -> str:
     return " and ".join(NAMES[family] for family in sorted(families))

@@ -76,9 +76,9 @@ class Column:
 
     def bare(self) -> Column:
         """Its kind, its order and what missing values mean, without a name."""
-        return Column("", self.kind, "", "", self.undeclared().order, self.missing)
+        return Column("", self.kind, "", "", self.without_declared().order, self.missing)
 
-    def undeclared(self) -> Column:
+    def without_declared(self) -> Column:
         """Without the levels that only a declaration names, of a column whose levels have no order."""
         return self if self.kind == "ordinal" else replace(self, order=None, levels=())
 
@@ -194,11 +194,11 @@ class Schema:
         target, weight = self.target or other.target, self.weight or other.weight
         return replace(self, columns=columns, classes=classes, target=target, weight=weight)
 
-    def undeclared(self) -> Schema:
+    def without_declared(self) -> Schema:
         """Without levels that only a declaration names, where no order depends on them."""
         if isinstance(self.columns, Alike):
-            return replace(self, columns=replace(self.columns, like=self.columns.like.undeclared()))
-        return replace(self, columns=tuple(c.undeclared() for c in self.columns))
+            return replace(self, columns=replace(self.columns, like=self.columns.like.without_declared()))
+        return replace(self, columns=tuple(c.without_declared() for c in self.columns))
 
     def check_names(self, names: Sequence[str], kept: Callable[[str], bool], place: str = "") -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""

@@ -255,12 +255,12 @@ def _objects(values: Any, where: str) -> pa.Array:
     try:
         return pa.array(values, from_pandas=not here)
     except OverflowError:  # whole numbers of Python
-        return _unsigned(values, where)
+        return _to_unsigned(values, where)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
 
-def _unsigned(values: Any, where: str) -> pa.Array:
+def _to_unsigned(values: Any, where: str) -> pa.Array:
     """Whole numbers of which some need the 64th bit."""
     try:
         return pa.array(values, pa.uint64(), from_pandas=True)

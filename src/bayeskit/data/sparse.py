@@ -97,7 +97,7 @@ class Sparse:
         some = hidden if hidden.any() else None
         return Sparse(indptr, indices[kept], self.values[kept], len(which), some, self.in_order)
 
-    def ordered(self) -> Sparse:
+    def sort_columns(self) -> Sparse:
         """The same with ascending columns: what is added up along a row then does not depend on how it was stored."""
         if self.in_order:
             return self

@@ -42,7 +42,7 @@ class Support:
             outside = outside | (x >= self.high if self.open else x > self.high)
         return outside | (x != np.floor(x)) if self.integer else outside
 
-    def masked(self, x: Float) -> Float:
+    def mask(self, x: Float) -> Float:
         """The values with those outside made missing; itself if there are none."""
         if self.everything:
             return x

@@ -75,7 +75,7 @@ class Counts(SupportsLeftOut):
         )
 
     def add(self, block: Block, out: Float) -> None:
-        cells = block.sparse(self.columns).ordered().floats()
+        cells = block.sparse(self.columns).sort_columns().floats()
         _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, self.totals.presence, self.table, out)
 
     def terms(self, block: Block) -> Float:
@@ -99,7 +99,7 @@ class Counts(SupportsLeftOut):
             return np.bincount(cells.indices, sizes, minlength=len(self.columns)).astype(np.float64)
 
     def portable(self, inputs: Inputs) -> list[Term]:
-        whole = -np.log(np.maximum(self.totals.sums.across.rounded(), 1e-300))
+        whole = -np.log(np.maximum(self.totals.sums.across.to_float(), 1e-300))
         found = []
         for j, name in enumerate(self.columns):
             x, weight = inputs.number(name), self.table[j]
@@ -140,7 +140,7 @@ class Counts(SupportsLeftOut):
 
     def _wholes(self, block: Block, cells: Sparse) -> Float:
         """What each class counts in all columns: (n, K)."""
-        return np.tile(self.totals.sums.across.rounded(), (block.rows, 1))
+        return np.tile(self.totals.sums.across.to_float(), (block.rows, 1))
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         cells = block.sparse(self.columns)
@@ -188,7 +188,7 @@ class Left:
 
     def __init__(self, block: Block, cells: Sparse, totals: Totals, unit: float) -> None:
         self.totals, self.cells = totals, cells
-        row, group, mass = block.counted_rows()
+        row, group, mass = block.rows_with_weight()
         self.group = np.full(block.rows, -1, dtype=np.int64)
         self.mass = np.zeros(block.rows)
         self.group[row], self.mass[row] = group, mass * unit
@@ -200,7 +200,7 @@ class Left:
 
     def cells_of(self, sums: Scattered, groups: Int) -> Float:
         """Of each stored value the sum of its column in a group, without its row: (stored,)."""
-        wide = sums.dense.widened(*self.window)
+        wide = sums.dense.widen(*self.window)
         out: Float = _core.loo_sparse_sums(
             np.arange(len(self.stored) + 1),
             self.values,
@@ -214,7 +214,7 @@ class Left:
 
     def rows_of(self, sums: ExactSum, groups: Int) -> Float:
         """Of each row the sum (G,) of a group, without the row's own values: (n,)."""
-        wide = sums.widened(*self.window)
+        wide = sums.widen(*self.window)
         values, presence = np.ascontiguousarray(self.cells.values), self.totals.presence
         out: Float = _core.loo_sparse_sums(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
         return out
@@ -223,7 +223,7 @@ class Left:
 def rescale(totals: Totals) -> tuple[Totals, float]:
     """The totals in units in which all of them together are a double, and one in that unit: shares do not change."""
     with np.errstate(over="ignore"):
-        if np.isfinite(totals.sums.across.rounded().sum()):
+        if np.isfinite(totals.sums.across.to_float().sum()):
             return totals, 1.0
     return replace(totals, sums=totals.sums.times(-8)), 2.0**-256
 

@@ -103,6 +103,10 @@ class Density(ABC):
     def terms(self, block: Block) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
+    def verify(self) -> None:
+        """Refuse sums that no rows can have, where that shows only in use; a file can hold any."""
+        return
+
     def terms_of(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""
         return self.terms(block)[:, which]
@@ -113,7 +117,7 @@ class Density(ABC):
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
         return apart
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         """p(x | c) of a block of one row as a product; what says nothing is left out.
 
         Where columns depend on each other, each is given those before it.
@@ -149,7 +153,7 @@ class Density(ABC):
         """How many values of each column lie outside the support and are taken as missing; only columns with some."""
         return {}
 
-    def approximated(self, block: Block) -> dict[str, int]:
+    def count_approximations(self, block: Block) -> dict[str, int]:
         """In how many rows something was approximated, by what was done instead and beyond what."""
         return {}
 
@@ -238,7 +242,7 @@ class Factored(Density):
         """What each factor says by itself, before any weight: (n, factors, K)."""
 
     @abstractmethod
-    def weighted(self, weight: Float) -> Density:
+    def with_weights(self, weight: Float) -> Density:
         """The same with the logarithm of each factor multiplied: (factors,)."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.levels import Domain
-from bayeskit.data.schema import Column
+from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY, Support
 from bayeskit.densities.density import Density
 from bayeskit.statistics.exact import ExactSum
@@ -51,6 +51,9 @@ class Likelihood(ABC, Generic[S]):
     def fit(self, statistic: S, context: Context) -> Density:
         """Hyper-parameters enter here, rows never."""
 
+    def check_columns(self, schema: Schema) -> None:
+        """Refuse columns that do not fit what it holds of some; a file can say anything."""
+
     @property
     def leave_one_out(self) -> bool:
         """Whether its density can take a row out; not where labels chose something that a refit would choose anew."""
@@ -74,7 +77,7 @@ class Staged(Likelihood[S]):
     """
 
     @abstractmethod
-    def unfitted(self) -> Self:
+    def first_stage(self) -> Self:
         """The same before any row was read."""
 
     @abstractmethod

@@ -47,7 +47,7 @@ class MomentSummary:
         shift = np.where(tiny, 1000, np.where(total_deviation > HUGE, -200, 0)).astype(np.int64)
         mean, deviation, _ = moments.finish(shift)
         grand_mean, total_deviation, _ = total.finish(shift)
-        weight, total_weight = moments.present.rounded(), total.present.rounded()[0]
+        weight, total_weight = moments.present.to_float(), total.present.to_float()[0]
         return cls(shift, weight, mean, deviation, total_weight, grand_mean[0], total_deviation[0])
 
     @property
@@ -82,7 +82,7 @@ class MomentSummary:
         empty = self.weight <= 0
         return np.where(empty, self.grand_mean, self.mean), np.where(empty, self.scale, deviation)
 
-    def unscaled(self, tiny: bool = True) -> MomentSummary:
+    def unscale(self, tiny: bool = True) -> MomentSummary:
         """The same in units of 1, rounded where a double does not reach; tiny columns only if asked."""
         by = -self.shift if tiny else np.maximum(-self.shift, 0)
         mean, deviation, grand_mean, total_deviation = (
@@ -102,7 +102,7 @@ class MomentSummary:
         """Some of the columns."""
         return MomentSummary(*(part[..., index] for part in self._parts))
 
-    def repeated(self, column: int, n: int) -> MomentSummary:
+    def repeat(self, column: int, n: int) -> MomentSummary:
         """One column n times, to be written over."""
         return MomentSummary(*(np.repeat(part[..., column : column + 1], n, axis=-1) for part in self._parts))
 
@@ -113,10 +113,10 @@ class MomentSummary:
 
     def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> MomentSummary:
         """One column without each row's own value x[i], as far as it was counted: (K, n)."""
-        row, group, mass = block.counted_values(x)
+        row, group, mass = block.values_with_weight(x)
         if len(row) == len(x):
             return self.without(moments, column, x, group, mass)
-        each = self.repeated(column, len(x))
+        each = self.repeat(column, len(x))
         if len(row):
             each.put(row, self.without(moments, column, x[row], group, mass))
         return each
@@ -128,7 +128,7 @@ class MomentSummary:
         W' S' = W S - d^2 w W / W' (S the variance). Where a difference cancels, the exact sums decide.
         """
         n = len(x)
-        each = self.repeated(column, n)
+        each = self.repeat(column, n)
         lost = remainders(moments.column(column), self.shift[column : column + 1], self.mean[:, column : column + 1])
         low = lost[:, 0]
         low_grand_mean = remainders(

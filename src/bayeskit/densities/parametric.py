@@ -50,7 +50,7 @@ class Parametric(Family[Product]):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         """Of every class and column, (K, d) each."""
 
-    def added(self, x: Float, out: Float, *parameters: Float) -> bool:
+    def add_fast(self, x: Float, out: Float, *parameters: Float) -> bool:
         """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
         return False
 
@@ -118,7 +118,7 @@ class ParametricDensity(SupportsLeftOut):
 
     def add(self, block: Block, out: Float) -> None:
         for _, x, fitted in self._each(block):
-            if fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+            if fitted.shift.any() or not self.family.add_fast(x, out, *fitted.parameters):
                 out += fitted.terms(x)
 
     def terms(self, block: Block) -> Float:
@@ -239,10 +239,10 @@ class ParametricDensity(SupportsLeftOut):
         """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
         columns, _ = block.numbers(self.columns)
         for j in np.flatnonzero(self._varying(self.sums)).tolist():
-            x = self.family.support.masked(columns.column(j))
-            yield j, x, self._fitted(j, x, block)
+            x = self.family.support.mask(columns.column(j))
+            yield j, x, self._fit_column(j, x, block)
 
-    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+    def _fit_column(self, j: int, x: Float, block: Block) -> _Fitted:
         """The parameters of a column."""
         return self._plain.at(np.array([j]))
 
@@ -259,7 +259,7 @@ class _LeftOutParametric(ParametricDensity):
         for _, x, fitted in self._each(block):
             out += fitted.terms(x)
 
-    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+    def _fit_column(self, j: int, x: Float, block: Block) -> _Fitted:
         views = zip(self.sums.items(), self.moments.values(), strict=True)
         sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in views}
         return _Fitted.of(self.family, sums, self._varying(sums))
@@ -276,7 +276,7 @@ class _Fitted:
 
     @classmethod
     def of(cls, family: Parametric, sums: Views, varying: Bool) -> _Fitted:
-        fair = {view: s.unscaled(tiny=not family.scales) for view, s in sums.items()}
+        fair = {view: s.unscale(tiny=not family.scales) for view, s in sums.items()}
         with np.errstate(all="ignore"):  # columns that do not vary say nothing, whatever comes out
             return cls(family, fair[family.views[0]].shift, varying, family.parameters(fair))
 

@@ -34,10 +34,10 @@ class LooStrata:
     @classmethod
     def of(cls, block: Block, classes: int) -> LooStrata:
         if block.groups is None:
-            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+            raise ValueError("leave-one-out needs a block with classes; see Counted.block_with_classes")
         if block.weights is None:
             return cls(block.groups + np.int32(1), np.arange(classes), np.ones(classes), True)
-        row, group, mass = block.counted_rows()
+        row, group, mass = block.rows_with_weight()
         masses, place = np.unique(mass, return_inverse=True)
         member = np.zeros(block.rows, dtype=np.int32)
         member[row] = 1 + place * classes + group
@@ -48,7 +48,7 @@ class LooStrata:
         many = (len(self.group) + 1) * lines
         return many * classes <= ENTRIES and (self.kept or many <= len(self.member) * columns)
 
-    def crossed(self, size: int) -> tuple[Int, Int, Float]:
+    def cross(self, size: int) -> tuple[Int, Int, Float]:
         """Every pair with each of ``size`` levels: level, class and weight, (pairs * size,) each."""
         level = np.tile(np.arange(size), len(self.group))
         return level, np.repeat(self.group, size), np.repeat(self.mass, size)
@@ -72,7 +72,7 @@ class TabularDensity(SupportsLeftOut):
         classes = context.weights
         tables = []
         for t in range(len(statistic.tables)):
-            counts = statistic.table(t).rounded()
+            counts = statistic.table(t).to_float()
             front = np.zeros((len(counts), FRONT))
             new = rule.unseen(counts, classes) if context.unseen == "smooth" and counts.shape[1] else None
             with np.errstate(divide="ignore"):
@@ -98,18 +98,18 @@ class TabularDensity(SupportsLeftOut):
         return _LeftOutTabular(*kept)
 
     def add(self, block: Block, out: Float) -> None:
-        _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+        _core.lookup_tables(block.codes, block.code_positions(self.columns), self.offset[:-1], self.table, out)
 
     def terms(self, block: Block) -> Float:
         return self._cells(block, self.table)
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         found = []
-        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
+        for j, (name, position) in enumerate(zip(self.columns, row.code_positions(self.columns).tolist(), strict=True)):
             code = int(row.codes[position, 0])
             log, known = self.table[self.offset[j] + FRONT + code], code >= 0
             if known or log.any():
-                counts = self.tables.table(j).rounded()
+                counts = self.tables.table(j).to_float()
                 ratios = self.rule.written(code, counts, self.context.weights) if known else ()
                 found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
         return found
@@ -135,14 +135,14 @@ class TabularDensity(SupportsLeftOut):
     @cached_property
     def _vanishing(self) -> Float:
         """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
-        every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
+        every = (self.tables.table(t).to_float() for t in range(len(self.columns)))
         cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
         return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
 
     def _cells(self, block: Block, table: Float) -> Float:
         """The entries of a table that the rows point at: (n, columns, K)."""
         out = np.empty((block.rows, len(self.columns), table.shape[1]))
-        for j, position in enumerate(block.coded(self.columns)):
+        for j, position in enumerate(block.code_positions(self.columns)):
             out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
         return out
 
@@ -159,7 +159,7 @@ class _LeftOutTabular(TabularDensity):
         strata = LooStrata.of(block, out.shape[1])
         if strata.few(len(self.table), len(self.columns), out.shape[1]):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
-            codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
+            codes = block.codes[block.code_positions(self.columns)] + strata.member * sizes[:, None]
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
             _core.lookup_tables(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
@@ -186,7 +186,7 @@ class _LeftOutTabular(TabularDensity):
         """Lines of each column, and its table as it is, then without each pair of class and weight."""
         sizes, tables = np.diff(self.offset), []
         for j, size in enumerate(sizes.tolist()):
-            level, group, mass = strata.crossed(size - FRONT)
+            level, group, mass = strata.cross(size - FRONT)
             plain = self.table[self.offset[j] : self.offset[j + 1]]
             every = np.tile(plain, (len(strata.group) + 1, 1, 1))
             if size > FRONT:
@@ -202,10 +202,10 @@ class _LeftOutTabular(TabularDensity):
 
     def _by_column(self, block: Block) -> Iterator[tuple[Float, Float]]:
         """Terms (n, K) of each column and what they vanish with (n, K)."""
-        rows = block.counted_rows()
+        rows = block.rows_with_weight()
         classes = np.tile(self.context.weights[:, None], block.rows)
         classes[rows.group, rows.row] = self.context.without(rows.group, rows.mass)
-        for j, position in enumerate(block.coded(self.columns)):
+        for j, position in enumerate(block.code_positions(self.columns)):
             codes = block.codes[position]
             terms = self.table[self.offset[j] + FRONT + codes].copy()
             vanishing = np.zeros_like(terms)
@@ -221,15 +221,15 @@ class _LeftOutTabular(TabularDensity):
 def _without(table: ExactSum, codes: Code | Int, rows: CountedRows, classes: Float, there: Int) -> Cells:
     """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
     (row, group, mass), levels = rows, table.shape[1]
-    total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
-    counts = table.rounded()
+    total, pooled = table.place(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
+    counts = table.to_float()
     count = counts[:, codes]
     count[group, row] = table.flat().without(group * levels + codes[row], mass)
-    in_class = np.tile(total.rounded(), len(codes))
+    in_class = np.tile(total.to_float(), len(codes))
     in_class[group, row] = total.flat().without(group, mass)
-    level = pooled.rounded()[0, codes]
+    level = pooled.to_float()[0, codes]
     level[row] = pooled.flat().without(codes[row].astype(np.int64), mass)
-    everything = np.repeat(total.total().rounded()[0], len(codes))
+    everything = np.repeat(total.total().to_float()[0], len(codes))
     everything[row] = total.total().flat().without(np.zeros(len(row), dtype=np.int64), mass)
     # a row changes the count of its own level only, so of its neighbours' only where an end stands beside itself
     below, above = (np.where(of[codes] == codes, count, counts[:, of[codes]]) for of in beside(levels))

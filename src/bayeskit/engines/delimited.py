@@ -114,7 +114,7 @@ class Delimited:
         every = (name for header in self.headers.values() for name in header.names)
         return [name for name in dict.fromkeys(every) if name not in self.reading.ignore]
 
-    def typed(self, connection: Connection, known: Mapping[str, str]) -> Table:
+    def with_types(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """All files, with types; where it is known what every column holds, no pass is needed to find out."""
         names = self.names
         if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
@@ -136,13 +136,13 @@ class Delimited:
         """What a pass finds about every column; what the first rows have ruled out need not be asked again."""
         names = self.names
         if len(names) > WIDE:
-            return self._stacked(connection, rows, known, first)
+            return self._read_stacked(connection, rows, known, first)
         tests = ", ".join(test for n in names for test in self._tests(quote(n), known.get(n), first.get(n)))
         ((*found,),) = connection.execute(f"select {tests} from {rows}").fetchall()
         width = len(found) // len(names)
         return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
 
-    def _stacked(
+    def _read_stacked(
         self, connection: Connection, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
     ) -> dict[str, _Seen]:
         """The same of many columns, those with the same questions one below the other.

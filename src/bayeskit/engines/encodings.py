@@ -37,7 +37,7 @@ def check_encoding(encoding: str) -> str:
 
 def advice(path: str) -> str:
     """Which encoding a file that is no UTF-8 is likely to be in, and how to say so."""
-    with opened(path, "rb") as file:
+    with open_file(path, "rb") as file:
         head = file.read(HEAD)
     wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or head.count(0) > len(head) / 4
     name, why = ("utf-16", "as Excel's Unicode text is") if wide else ("cp1252", "as CSV of Excel on Windows is")
@@ -45,7 +45,7 @@ def advice(path: str) -> str:
 
 
 @contextmanager
-def opened(path: str, mode: str, **how: str) -> Iterator[IO]:  # type: ignore[type-arg]
+def open_file(path: str, mode: str, **how: str) -> Iterator[IO]:  # type: ignore[type-arg]
     """A file, also a packed one."""
     with gzip.open(path, mode, **how) if path.endswith(".gz") else open(path, mode, **how) as file:  # type: ignore[call-overload]
         yield file
@@ -57,18 +57,18 @@ def as_native(path: str, encoding: str) -> tuple[str, str]:
     if name in NATIVE:
         return path, NATIVE[name]
     about = os.stat(path)
-    _, copy = _copied(path, name, about.st_mtime_ns, about.st_size)
+    _, copy = _copy_decoded(path, name, about.st_mtime_ns, about.st_size)
     return copy, "utf-8"
 
 
 @lru_cache(maxsize=8)
-def _copied(path: str, encoding: str, modified: int, size: int) -> tuple[TemporaryDirectory[str], str]:
+def _copy_decoded(path: str, encoding: str, modified: int, size: int) -> tuple[TemporaryDirectory[str], str]:
     folder = TemporaryDirectory(prefix="bayeskit-")
     copy = str(Path(folder.name) / "text.csv")
     line = 1
     try:
         with (
-            opened(path, "rt", encoding=encoding, newline="") as file,
+            open_file(path, "rt", encoding=encoding, newline="") as file,
             open(copy, "w", encoding="utf-8", newline="") as out,
         ):
             while piece := file.read(PIECE):

@@ -27,7 +27,7 @@ class Reducible(Protocol):
 
     def update(self, batch: Batch) -> Self: ...
     def merge(self, other: Self) -> Self: ...
-    def emptied(self) -> Self: ...
+    def without_counts(self) -> Self: ...
     def to_bytes(self) -> bytes: ...
     def with_bytes(self, data: bytes) -> Self: ...
 
@@ -115,13 +115,13 @@ def engine_for(source: object, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):
-            return _dated(kind(n_jobs), source)
+            return _with_dates(kind(n_jobs), source)
     raise InputError(
         f"no engine reads {type(source).__name__}; give a table, a file path, a DuckDB relation or a Spark frame"
     )
 
 
-def _dated(engine: Engine, source: object) -> Engine:
+def _with_dates(engine: Engine, source: object) -> Engine:
     """The engine, with dates as features where the source is to be read so."""
     from bayeskit.engines.dates import Dated
     from bayeskit.engines.reading import Reading

@@ -131,7 +131,7 @@ class Files:
             )
         delimited = Delimited.of(self.all, self.reading)
         self.check_alike(lambda path: delimited.headers[path].names)
-        return delimited.typed(connection, known)
+        return delimited.with_types(connection, known)
 
     @property
     def _list(self) -> str:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bayeskit.engines.encodings import advice, check_encoding, opened
+from bayeskit.engines.encodings import advice, check_encoding, open_file
 from bayeskit.engines.sql import check_sql_names
 from bayeskit.errors import InputError
 
@@ -44,7 +44,7 @@ def _first_record(path: str, encoding: str) -> tuple[str, str]:
     told = ""
     try:
         kind = "utf-8-sig" if check_encoding(encoding) == "utf-8" else encoding
-        with opened(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
+        with open_file(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
             head = str(file.readline())
             if named := SEPARATOR.fullmatch(head):
                 told, head = named[1], str(file.readline())

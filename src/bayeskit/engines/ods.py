@@ -20,7 +20,7 @@ def sheets(workbook: Workbook) -> list[str]:
         if name == "table":
             found.append(given.get("name", ""))
 
-    with workbook.opened() as archive, workbook.part(archive, CONTENT) as file:
+    with workbook.open() as archive, workbook.part(archive, CONTENT) as file:
         for _ in workbook.parse(file, start, lambda name: None, lambda text: None):
             continue
     return found
@@ -29,10 +29,10 @@ def sheets(workbook: Workbook) -> list[str]:
 def rows(workbook: Workbook, which: int) -> Iterator[tuple[int, Row]]:
     """The rows of a sheet that hold something, each with its number."""
     sheet = _Sheet(which)
-    with workbook.opened() as archive, workbook.part(archive, CONTENT) as file:
+    with workbook.open() as archive, workbook.part(archive, CONTENT) as file:
         for _ in workbook.parse(file, sheet.start, sheet.end, sheet.text):
             if sheet.wrong:
-                raise workbook.damaged(sheet.wrong)
+                raise workbook.refusal(sheet.wrong)
             yield from sheet.done
             sheet.done.clear()
 

@@ -195,11 +195,11 @@ def _map(source: DataFrame, columns: Sequence[str], step: Callable[..., Any], li
 
     names = list(columns)
 
-    def named(batches: Iterator[pa.RecordBatch]) -> Any:
+    def rename(batches: Iterator[pa.RecordBatch]) -> Any:
         return step(batch.rename_columns(names) for batch in batches)
 
     numbered = _only(source, columns).toDF(*(f"c{j}" for j in range(len(names))))
-    return numbered.mapInArrow(named, from_arrow_schema(like))
+    return numbered.mapInArrow(rename, from_arrow_schema(like))
 
 
 def _check_version(driver: str) -> None:

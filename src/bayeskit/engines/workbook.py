@@ -54,7 +54,7 @@ class Workbook:
     room: int
 
     @contextmanager
-    def opened(self) -> Iterator[zipfile.ZipFile]:
+    def open(self) -> Iterator[zipfile.ZipFile]:
         """The file as an archive, once it is known that it can be unpacked."""
         with open(self.path, "rb") as file:
             begin = file.read(8)
@@ -75,9 +75,9 @@ class Workbook:
         except DAMAGE as error:
             if isinstance(error, InputError | FileNotFoundError | PermissionError):
                 raise
-            raise self.damaged(str(error)) from error
+            raise self.refusal(str(error)) from error
 
-    def damaged(self, why: str) -> InputError:
+    def refusal(self, why: str) -> InputError:
         """The refusal of a file that is not what its name says."""
         told = " ".join(why.split())[:160]
         return InputError(f"{self.path}: it is damaged, or not a spreadsheet ({told}); save it anew")
@@ -89,7 +89,7 @@ class Workbook:
             with archive.open(name) as file:
                 yield file
         except KeyError as error:
-            raise self.damaged(f"it has no part {name}") from error
+            raise self.refusal(f"it has no part {name}") from error
 
     def parse(self, file: IO[bytes], start: Start, end: End, text: Callable[[str], None]) -> Iterator[None]:
         """A part of XML fed to handlers by local names, piece by piece: after each the rows so far can be taken."""
@@ -97,7 +97,7 @@ class Workbook:
         parser.buffer_text = True
 
         def refuse(*_: Any) -> None:
-            raise self.damaged("it has a document type, which spreadsheets do not have")
+            raise self.refusal("it has a document type, which spreadsheets do not have")
 
         parser.StartDoctypeDeclHandler = refuse
         parser.StartElementHandler = lambda name, given: start(_local(name), {_local(k): v for k, v in given.items()})
@@ -108,12 +108,12 @@ class Workbook:
             while chunk := file.read(CHUNK):
                 read += len(chunk)
                 if read > self.room:
-                    raise self.damaged("it unpacks to more than it says")
+                    raise self.refusal("it unpacks to more than it says")
                 parser.Parse(chunk, False)
                 yield
             parser.Parse(b"", True)
         except expat.ExpatError as error:
-            raise self.damaged(f"its XML: {error}") from error
+            raise self.refusal(f"its XML: {error}") from error
         yield
 
 
@@ -124,7 +124,7 @@ def _local(name: str) -> str:
 def pick(workbook: Workbook, sheets: list[str], wanted: str | None) -> int:
     """The number of the sheet that was asked for by its name or number (from 1), the first unless given."""
     if not sheets:
-        raise workbook.damaged("it has no sheet")
+        raise workbook.refusal("it has no sheet")
     if wanted is None:
         return 0
     if wanted in sheets:
@@ -139,7 +139,7 @@ def rows_of(path: str, room: int, sheet: str | None) -> tuple[Iterator[tuple[int
     from bayeskit.engines import ods, xlsx
 
     workbook = Workbook(path, room)
-    with workbook.opened() as archive:
+    with workbook.open() as archive:
         reader = ods if ods.CONTENT in archive.namelist() else xlsx
     sheets = reader.sheets(workbook)
     which = pick(workbook, sheets, sheet)

@@ -40,13 +40,13 @@ class Streamed(Engine):
 
     def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         with self._batches(source, columns, ordered=False) as batches:
-            return reduce_batches(self._watched(batches, source), empty, self.n_jobs)
+            return reduce_batches(self._watch(batches, source), empty, self.n_jobs)
 
     def map(self, source: object, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         with self._batches(source, columns, ordered=True) as batches:
-            yield from map_batches(self._watched(batches, source), step, self.n_jobs)
+            yield from map_batches(self._watch(batches, source), step, self.n_jobs)
 
-    def _watched(self, batches: Iterable[pa.RecordBatch], source: object) -> Iterator[pa.RecordBatch]:
+    def _watch(self, batches: Iterable[pa.RecordBatch], source: object) -> Iterator[pa.RecordBatch]:
         """The batches that have rows, none too large; who watches is told how many rows they have."""
         watch = source.watch if isinstance(source, Reading) else None
         for batch in slices(batches, self.rows or ROWS):
@@ -89,7 +89,7 @@ def reduce_batches(batches: Iterable[Batch], empty: R, n_jobs: int | None) -> R:
 
     if count == 1:
         return state
-    starts = [state, *(state.emptied() for _ in range(count - 1))]
+    starts = [state, *(state.without_counts() for _ in range(count - 1))]
     with ThreadPoolExecutor(count) as pool:
         first, *others = [future.result() for future in [pool.submit(share, start) for start in starts]]
     for other in others:

@@ -20,20 +20,20 @@ RELATION = "id"  # of a sheet to its part
 
 def sheets(workbook: Workbook) -> list[str]:
     """The names of the sheets of cells, in order."""
-    with workbook.opened() as archive:
+    with workbook.open() as archive:
         return [name for name, _ in _sheets(workbook, archive)]
 
 
 def rows(workbook: Workbook, which: int) -> Iterator[tuple[int, Row]]:
     """The rows of a sheet that hold something, each with its number."""
-    with workbook.opened() as archive:
+    with workbook.open() as archive:
         _, part = _sheets(workbook, archive)[which]
         book = _Book(workbook, archive)
         sheet = _Sheet(book.texts(), book.dates(), book.epoch())
         with workbook.part(archive, part) as file:
             for _ in workbook.parse(file, sheet.start, sheet.end, sheet.text):
                 if sheet.wrong:
-                    raise workbook.damaged(sheet.wrong)
+                    raise workbook.refusal(sheet.wrong)
                 yield from sheet.done
                 sheet.done.clear()
 

@@ -21,7 +21,7 @@ from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import Read
-from bayeskit.validation import saved_as
+from bayeskit.validation import name_in_files
 
 Score = float | None  # where there is none
 
@@ -32,7 +32,7 @@ class Notes:
 
     names: tuple[str, ...]
     views: tuple[ViewNotes | None, ...]
-    leaderboard: tuple[tuple[str, Score, Score, Score, str], ...] = field(metadata=saved_as("roll"))
+    leaderboard: tuple[tuple[str, Score, Score, Score, str], ...] = field(metadata=name_in_files("roll"))
     rows: int
 
 
@@ -110,4 +110,4 @@ def _check_agreement(member: Member, reader: Classifier) -> None:
 
 
 def _described(classifier: Classifier) -> Read:
-    return classifier.model_, type(classifier).__name__, classifier.saved_settings()
+    return classifier.model_, type(classifier).__name__, classifier.settings_to_save()

@@ -23,7 +23,7 @@ class Classifier(Protocol):
 
     def spec(self) -> Spec: ...
     def with_model(self, model: Model) -> Self: ...
-    def saved_settings(self) -> Json: ...
+    def settings_to_save(self) -> Json: ...
     def partial_fit(
         self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
     ) -> Self: ...
@@ -78,7 +78,7 @@ class Member:
 
     @property
     def together(self) -> bool:
-        """Whether it sees a row as a whole, so that no column has a part of its own."""
+        """Whether it sees a row as a whole, so that columns say something only as they are revealed one by one."""
         return self.classifier.spec().name == "KNNBayes"
 
     def sees_like(self, other: Member) -> bool:

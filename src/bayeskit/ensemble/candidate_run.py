@@ -59,7 +59,7 @@ class CandidateRun:
         """What decides which candidates can help."""
         model, schema = self.reader, self.reader.schema
         weights = model.counted.statistic["features"].column_weights()
-        present = {name: float(w.total().rounded()[0]) for name, w in weights if name not in self.constant}
+        present = {name: float(w.total().to_float()[0]) for name, w in weights if name not in self.constant}
         rows = float(model.weights.sum())
         names, numeric, coded = (set(some) - self.constant for some in (schema.names, schema.numeric, schema.coded))
         holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))

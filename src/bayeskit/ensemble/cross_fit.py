@@ -177,5 +177,5 @@ def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: W
     with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
         warnings.simplefilter("ignore")
         seen = Evidence.of(*plan.factors(spec, fixed), plan.label, plan.mass)
-    w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
+    w, bias = seen.fit(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, weighting=FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))

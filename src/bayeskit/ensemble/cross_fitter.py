@@ -95,13 +95,13 @@ def _tuned(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Flo
     """Weights of the pieces and biases of the classes; and what such say that were fitted to the other rows: (m, K)."""
     seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())
-    weighting = seen.fitted(common, TOWARD, BIAS)
+    weighting = seen.fit(common, TOWARD, BIAS)
     found, logs = np.concatenate(weighting), np.empty(base.shape)
     bend = seen.curvature(*weighting) if len(weighting[0]) <= WIDE else None
     for part in np.unique(plan.part):
         test = plan.part == part
         rest = ~np.isin(plan.unit, plan.unit[test])
         near = None if bend is None else (found, rest.mean() * bend)
-        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, near)
+        weight, bias = seen.at(rest).fit(common, TOWARD, BIAS, near)
         logs[test] = seen.at(test).log_posterior(weight, bias)
     return weighting, logs

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Label, NamesLike, PriorLike, TableLike
+from bayeskit.arrays import Float, Label, NamesLike, PriorLike, TableLike
+from bayeskit.data.block import Block
+from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.ensemble import Ensemble
 from bayeskit.ensemble.pool import FAR, MemberBackoff, backed_off_terms
 from bayeskit.ensemble.views import ViewCache
@@ -14,36 +18,34 @@ from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import name_parts
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.model import Model
+from bayeskit.structures.neighbours import NeighbourDensity
 
-NEIGHBOURS: str = "(neighbours)"
 BACK_OFF: str = "(back-off)"
 
 
 def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: NamesLike = None) -> Explanation:
-    """The terms of all members, each counting as much as the member and as it shows once that is backed off.
-
-    Members that see a row as a whole (neighbours) have one part of their own.
-    """
+    """The terms of all members, each counting as much as the member and as it shows once that is backed off."""
     reader = ensemble.reader
     plain = reader.explain(X, prior=prior)
-    parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
+    parts = (*plain.parts, BACK_OFF)
     place = {name: j for j, name in enumerate(parts)}
     terms = np.zeros((len(plain), len(parts), len(ensemble.classes)))
     base, seen = ensemble.log_base(prior).copy(), ViewCache.of(reader.model_, X)
     rival = np.argmax(ensemble.score(seen), axis=1) if ensemble.members else np.empty(0, dtype=np.int64)
     for member, weight in zip(ensemble.members, ensemble.pool.weight, strict=True):
         table = seen.through(member.view)
-        found, logs = member.classifier.explain(table), member.classifier.predict_log_proba(table)
-        owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
-        own = np.zeros_like(terms)
-        for j, name in enumerate(owners):
-            own[:, place[name]] += np.clip(found.terms[:, j], -FAR, FAR)
-        first, moved, rest = backed_off_terms(found.prior, own, logs, ensemble.log_shares, ensemble.weight, rival)
+        logs, own = member.classifier.predict_log_proba(table), np.zeros_like(terms)
+        for name, term in _terms(member, table, plain.parts):
+            own[:, place[name]] += np.clip(term, -FAR, FAR)
+        start = member.classifier.model_.log_base()
+        first, moved, rest = backed_off_terms(start, own, logs, ensemble.log_shares, ensemble.weight, rival)
         base += weight * first
         terms += weight * moved
         terms[:, -1] += weight * rest
     kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
-    values = tuple((*row, "", "") for row in plain.values)
+    values = tuple((*row, "") for row in plain.values)
     unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
     return replace(
         plain,
@@ -56,6 +58,29 @@ def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: Na
         asked=None,
         density=False,
     )
+
+
+def _terms(member: Member, table: Any, columns: Sequence[str]) -> Iterator[tuple[str, Float]]:
+    """Columns with what a member says of them, (n, K); one may come several times, as the numbers of a view do.
+
+    Neighbours see a row as a whole: a column says what changes as it is revealed, in schema order.
+    """
+    model = member.classifier.model_
+    owners = columns if member.view is None else member.view.owners
+    (density,) = model.density.densities if member.together else (None,)
+    if not isinstance(density, NeighbourDensity):
+        found = member.classifier.explain(table).terms
+        yield from zip(owners, found.swapaxes(0, 1), strict=True)
+        return
+    order = {name: j for j, name in enumerate(n for n in columns if n in set(owners))}
+    owner = {name: order[mine] for name, mine in zip(model.schema.names, owners, strict=True)}
+
+    def asked(model: Model, block: Block, *_: object) -> Float:
+        return density.stages(block, owner)
+
+    answers = (len(order) + 1) * len(model.weights)
+    rows = BatchPredictor.of(model, table, member.name).steps(None, asked, answers=answers)
+    yield from zip(order, np.diff(np.concatenate(list(rows)), axis=1).swapaxes(0, 1), strict=True)
 
 
 def nomogram(

@@ -118,13 +118,13 @@ class Pool:
         alone = (log_prior - np.logaddexp.reduce(log_prior, axis=1, keepdims=True))[row, label, None]
         before = np.append(np.full(given.shape[1], MEMBER), ALONE)
         shares = mixture_weights(np.concatenate([given, alone], axis=1), mass, before)[:-1]
-        weight, bias = seen.fitted(shares, PULL, BIAS)
+        weight, bias = seen.fit(shares, PULL, BIAS)
         pulls = np.diag(np.repeat([PULL, BIAS], [len(weight), len(bias)]))
         kept = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * mass.sum())
         if kept.sum() < (weight > 0).sum():
             shares = shares[kept] * (shares.sum() / max(float(shares[kept].sum()), 1e-300))
             weight = np.zeros(len(weight))
-            weight[kept], bias = seen.only(kept).fitted(shares, PULL, BIAS)
+            weight[kept], bias = seen.only(kept).fit(shares, PULL, BIAS)
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]

@@ -110,4 +110,4 @@ def _table(model: Model, rows: Distinct) -> tuple[pa.Table, Array, Float]:
             columns[name] = pa.array([values[code] for code in codes.tolist()])
         else:
             columns[name] = pa.nulls(len(held))
-    return pa.table(columns), model.classes[held.group], np.asarray(held.weight.rounded())
+    return pa.table(columns), model.classes[held.group], np.asarray(held.weight.to_float())

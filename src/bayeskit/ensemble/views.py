@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,9 +151,12 @@ class View:
 
     def matrix(self, reader: Model, X: TableLike) -> Float:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
+        return self.of_blocks(reader, list(_blocks(reader, X)))
+
+    def of_blocks(self, reader: Model, blocks: Sequence[Block]) -> Float:
+        """The same of rows in the codes of a model."""
         known = reader.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        blocks = list(_blocks(reader, X))
         out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
         for block in blocks:
             self._write(block, codes, out[:, start : start + block.rows])

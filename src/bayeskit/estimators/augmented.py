@@ -12,7 +12,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.learner import fitted_weights
+from bayeskit.estimators.learner import wants_weights
 from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.plots.style import Display
@@ -33,7 +33,7 @@ class Dependent(BayesClassifier):
     def spec(self) -> Spec:
         if not isinstance(self.exact, bool | np.bool_):
             raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold cuts and arcs)")
-        weighted = fitted_weights(self.weights)  # cuts and arcs are chosen in passes of their own
+        weighted = wants_weights(self.weights)  # cuts and arcs are chosen in passes of their own
         return replace(super().spec(), one_pass=False, fits_weights=weighted, keeps_rows=bool(self.exact))
 
     @property

@@ -29,17 +29,27 @@ from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.ensemble import Ensemble, Search
 from bayeskit.ensemble.explanation import explain, nomogram
 from bayeskit.ensemble.leaderboard import Leaderboard
+from bayeskit.ensemble.marginal import marginal
 from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_rows
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.learner import any_table, changed, check_rows_of, only_rows_tell, set_features, warn_of_held
+from bayeskit.estimators.learner import (
+    any_table,
+    check_rows_of,
+    non_default_settings,
+    only_rows_tell,
+    set_features,
+    warn_of_held,
+)
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
 from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.explain.words import find_column
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
@@ -336,9 +346,10 @@ class AutoBayes(Wrapper):
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
         prior (``backed_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
-        2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
-        "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
-        but for what all classes have in common. ``names`` are those of the columns of a matrix.
+        2 weight log (rows + 10)/min P(c). Neighbours, forests and whatever does not take columns one by one reveal them
+        in the order of the table, and a column says what changes: columns that tell the same share the credit by their
+        order. "back-off" is what of the members' priors is lost in backing off. ``prior`` and terms add up to the
+        score of the pool but for what all classes have in common. ``names`` are those of the columns of a matrix.
 
         Parameters
         ----------
@@ -380,6 +391,26 @@ class AutoBayes(Wrapper):
             Names of the columns of a matrix, such as the words of a vectorizer.
         """
         return nomogram(self._pooled, (target, rival), prior, among, names)
+
+    def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
+        """The effect of one column on the answer: p(x | c) = p(x) P(c | x)/P(c), with P(c | x) if only x is known.
+
+        Every member says what it knows from this column alone, and the pool weighs them as in ``predict_proba``.
+        Differences of ``log_density`` between two classes are the log-odds that a value adds to those of a row without
+        any value; p(x) is that of a naive Bayes model, and the same for all classes.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
+        ensemble = self._pooled
+        known = ensemble.reader.model_.schema.names
+        return replace(marginal(ensemble, find_column(column, known, names), prior), name=column)
 
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
@@ -435,11 +466,10 @@ class AutoBayes(Wrapper):
     predict_joint_log_proba: Any = Refused(NO_DENSITY)
     log_evidence: Any = Refused(NO_DENSITY)
     score_samples: Any = Refused(NO_DENSITY)
-    marginal: Any = Refused(NO_DENSITY)
     probabilities: Any = Refused(NO_DENSITY)
 
     def bundle(self) -> Bundle:
-        return bundling.bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_)
+        return bundling.bundle(type(self).__name__, non_default_settings(self, "n_jobs", "callback"), self.ensemble_)
 
     @classmethod
     def from_bundle(cls, saved: Bundle) -> Self:

@@ -47,7 +47,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : array of shape (n,) or str, optional
             The labels, or the name of their column, which is left out.
         """
-        return self._adopt(self._counted(X, y, sample_weight, None))
+        return self._adopt(self._count(X, y, sample_weight, None))
 
     def partial_fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows: as if all had been learned at once.
@@ -58,7 +58,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The labels, or the name of their column, which is left out.
         """
         known = self.counted_ if "counted_" in vars(self) else None
-        fresh = self._counted(X, y, sample_weight, known)
+        fresh = self._count(X, y, sample_weight, known)
         return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
 
     def forget(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
@@ -70,7 +70,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The labels, or the name of their column, which is left out.
         """
         check_is_fitted(self, "counted_")
-        return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
+        return self._adopt(self._with(self._count(X, y, sample_weight, self.counted_), Counted.subtract))
 
     def transform(self, X: TableLike) -> Frame | Array:
         """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
@@ -123,7 +123,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _counted(self, X: TableLike, y: LabelsLike | None, weight: WeightsLike, known: Counted | None) -> Counted:
+    def _count(self, X: TableLike, y: LabelsLike | None, weight: WeightsLike, known: Counted | None) -> Counted:
         """The bins of one table alone; ``known`` if its columns must be those of the fit."""
         self._check_settings(y)
         opened = OpenTable.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)

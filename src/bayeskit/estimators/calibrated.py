@@ -30,7 +30,7 @@ from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.learner import changed, set_features
+from bayeskit.estimators.learner import non_default_settings, set_features
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, core
 from bayeskit.evaluation.evaluate import evaluate
@@ -106,7 +106,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         with np.errstate(divide="ignore"):
             log_posterior = np.log(np.asarray(tested.proba))
         fitted = clone(self.estimator).fit(X, y, sample_weight)
-        return self._calibrated(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
+        return self._fit_map(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
 
     def around(
         self, fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None
@@ -122,15 +122,15 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
         if known != theirs:
             raise InputError(f"the rows to calibrate on have the classes {theirs}, the model {known}")
-        if _learned_from(fitted, X, y, sample_weight):
+        if _has_learned(fitted, X, y, sample_weight):
             warnings.warn(
                 "the model has learned these very rows, of which it is too sure; calibrate it on other rows, or by "
                 "cross-validation with Calibrated(model).fit(X, y)",
                 stacklevel=3,
             )
-        return self._calibrated(fitted, fitted.predict_log_proba(sample.features), sample.rows)
+        return self._fit_map(fitted, fitted.predict_log_proba(sample.features), sample.rows)
 
-    def _calibrated(self, fitted: BayesClassifier | AutoBayes, log_posterior: Float, rows: Rows) -> Self:
+    def _fit_map(self, fitted: BayesClassifier | AutoBayes, log_posterior: Float, rows: Rows) -> Self:
         """Take the classifier, and the map that suits what was said of the rows."""
         known = rows.counted & ~np.isnan(log_posterior).any(axis=1)
         label, weights = rows.codes[known], rows.weights[known]
@@ -155,7 +155,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         logs = self.calibration_(self.estimator_.predict_log_proba(X))
         if prior is None and self.prior_ is None:
             return logs
-        moved = logs + self._moved(prior)
+        moved = logs + self._log_prior_ratio(prior)
         out: Float = moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
         return out
 
@@ -181,7 +181,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         inner: Program = self.estimator_.program()
         return replace(inner, calibration=self.calibration_.portable(), prior=np.exp(self.log_base))
 
-    def _moved(self, prior: PriorLike) -> Float:
+    def _log_prior_ratio(self, prior: PriorLike) -> Float:
         """log of the prior asked for over the shares the calibrated posterior stands for: (K,)."""
         own, prior = self.log_base, self.prior_ if prior is None else prior
         if prior is None:
@@ -213,7 +213,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     def bundle(self) -> Bundle:
         numbers = {"shares": self.shares_, **self.calibration_.numbers()}
         notes = {"prior": describe(self.prior_)}
-        return enclose(type(self).__name__, changed(self, "estimator"), self.estimator_, notes, numbers)
+        return enclose(type(self).__name__, non_default_settings(self, "estimator"), self.estimator_, notes, numbers)
 
     @classmethod
     def from_bundle(cls, saved: Bundle) -> Self:
@@ -235,11 +235,11 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     ) -> Explanation:
         check_is_fitted(self)
         raw: Explanation = self.estimator_.explain(X, top, names=names)
-        moved = self._moved(prior)
+        moved = self._log_prior_ratio(prior)
         before = self.estimator_.predict_log_proba(X)
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
         changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
-        scaled, rest = _settled(raw, heat, self.calibration_(before), changed)
+        scaled, rest = _settle(raw, heat, self.calibration_(before), changed)
         found = replace(
             scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), asked=None, density=False
         )
@@ -264,7 +264,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         check_is_fitted(self)
         plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
-        moved = float(np.subtract(*self._moved(prior)[[a, b]]))
+        moved = float(np.subtract(*self._log_prior_ratio(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
             return replace(plain, link=plain.link.scale(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
@@ -281,7 +281,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         return tags
 
 
-def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tuple[Explanation, Float]:
+def _settle(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tuple[Explanation, Float]:
     """Terms times a temperature, and what they lack, (n, K), of the log posteriors wanted where these are changed.
 
     Where a term makes a class impossible but its calibrated probability is not 0, the term is what the others lack.
@@ -297,7 +297,7 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
     return replace(raw, prior=prior, terms=terms), np.where(times > 0, 0.0, lack)
 
 
-def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: WeightsLike) -> bool:
+def _has_learned(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: WeightsLike) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
     inner = core(fitted)
     with warnings.catch_warnings():

@@ -26,8 +26,8 @@ from bayeskit.arrays import (
 from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.explaining import explained, flipped
-from bayeskit.estimators.frames import predicted_frame
+from bayeskit.estimators.explaining import explain_rows, find_flips
+from bayeskit.estimators.frames import predict_frame
 from bayeskit.estimators.learner import Learner
 from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
@@ -112,7 +112,7 @@ class BayesClassifier(Views, Learner):
         speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
         """
         wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
-        return predicted_frame(self._predictor(X, keep), X, keep, prior, wanted)
+        return predict_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
@@ -130,12 +130,12 @@ class BayesClassifier(Views, Learner):
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
         """
-        return explained(self._predictor(X), top, prior, kind_of(X), names)
+        return explain_rows(self._predictor(X), top, prior, kind_of(X), names)
 
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
         others = None if free.among is None else self._predictor(free.among).blocks()
-        return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
+        return find_flips(self._predictor(X), decide, outcomes, others, kind_of(X), free)
 
     def nomogram(
         self,

@@ -24,7 +24,7 @@ Step = tuple[
 ]  # terms, posteriors, values, what is unseen, of a batch
 
 
-def explained(
+def explain_rows(
     asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: NamesLike = None
 ) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
@@ -67,7 +67,7 @@ def explained(
     )
 
 
-def flipped(
+def find_flips(
     asked: BatchPredictor, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""

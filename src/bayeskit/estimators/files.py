@@ -17,7 +17,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.revive import revive, revive_bundle
 from bayeskit.estimators.wrapper import Wrapper, core
-from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
+from bayeskit.model.journal import Entry, Journal, Origin, find_learned, without_origin
 from bayeskit.replacement import lock_file
 from bayeskit.storage import container, identifiers, model_file, network_file
 from bayeskit.storage.bundle import Bundle
@@ -45,7 +45,7 @@ def load(path: FilePath) -> BayesClassifier | Network | Wrapper:
     """
     kind = container.peek(path).get("model")
     if kind == network_file.KIND:
-        return Network.restored(path)
+        return Network.restore(path)
     if kind in identifiers.BUNDLES.values():
         with model_file.doubts(path):
             return revive_bundle(Bundle.load(path))
@@ -80,12 +80,12 @@ def merge(models: Iterable[Any]) -> Any:
 
 def update_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Teach a model file more rows; the file is replaced whole, with a line in its journal, or stays as it is."""
-    return _revised(path, "update", X, y, sample_weight)
+    return _revise(path, "update", X, y, sample_weight)
 
 
 def forget_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Make a model file forget rows, likewise; rows that cannot have been learned are refused."""
-    return _revised(path, "forget", X, y, sample_weight)
+    return _revise(path, "forget", X, y, sample_weight)
 
 
 def renew_file(
@@ -114,7 +114,7 @@ def merge_files(paths: Iterable[FilePath], target: FilePath) -> Learner:
     return whole
 
 
-def journaled(model: Learner, operation: str, rows: float, origin: Origin) -> Learner:
+def add_to_journal(model: Learner, operation: str, rows: float, origin: Origin) -> Learner:
     """The model with a line in its journal that says what was done to it, and with which files.
 
     Of files that are forgotten no trace is kept.
@@ -123,7 +123,7 @@ def journaled(model: Learner, operation: str, rows: float, origin: Origin) -> Le
     if operation == "forget":
         _keep(model, without_origin(journal, origin))
         origin = Origin()
-    elif before := learned_before(journal, origin):
+    elif before := find_learned(journal, origin):
         warnings.warn(
             f"{origin.file} was learned before ({before.operation} of {before.time}, {before.rows:g} rows); its rows "
             f"count twice now; if that was not meant, make the model forget them once (bayeskit forget)",
@@ -156,7 +156,7 @@ def _learner(path: FilePath) -> Learner:
     return model
 
 
-def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: WeightsLike) -> Learner:
+def _revise(path: FilePath, operation: str, X: TableLike, y: str | None, weight: WeightsLike) -> Learner:
     with _alone(path):
         model = _learner(path)
         before, known = core(model).model_.counted.weight, model.classes_.tolist()
@@ -165,7 +165,7 @@ def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight
         if new := [str(label) for label in model.classes_.tolist() if label not in known]:
             warnings.warn(f"the model has learned classes that are new to it: {', '.join(new)}", stacklevel=3)
         rows = abs(core(model).model_.counted.weight - before)
-        journaled(model, operation, rows, Origin(*contents_of(X))).save(path)
+        add_to_journal(model, operation, rows, Origin(*contents_of(X))).save(path)
     return model
 
 

@@ -48,7 +48,7 @@ class FrameEngine(Protocol):
         """A frame of answers."""
 
 
-def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
+def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
@@ -62,7 +62,7 @@ def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prio
     return convert_frame(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
-def predicted_file(
+def predict_file(
     asked: BatchPredictor,
     path: FilePath | BinaryIO,
     keep: ColumnNames = (),
@@ -79,7 +79,7 @@ def predicted_file(
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
     if digits is not None:
-        batches = (_rounded(batch, len(answers.keep), digits) for batch in batches)
+        batches = (_round(batch, len(answers.keep), digits) for batch in batches)
     if not isinstance(path, str | os.PathLike):
         return WRITERS[form or "csv"](path, answers.schema, batches)
     name = os.fspath(path)
@@ -93,7 +93,7 @@ def predicted_file(
     return rows
 
 
-def _rounded(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
+def _round(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
     """The numbers of the answers to so many places; columns that were kept stay as they are."""
     columns = [
         pc.round(c, digits) if j >= kept and pa.types.is_floating(c.type) else c for j, c in enumerate(batch.columns)
@@ -104,13 +104,13 @@ def _rounded(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     repeating = [f.name for f in schema if not pa.types.is_floating(f.type)]  # probabilities seldom repeat
     with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
-        for some in _grouped(batches):
+        for some in _group_batches(batches):
             writer.write_table(pa.Table.from_batches(some), row_group_size=GROUP)
     file.seek(0)
     return int(pq.read_metadata(file).num_rows)
 
 
-def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def _group_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Batches by row groups of a size that reads well."""
     some: list[pa.RecordBatch] = []
     for batch in batches:
@@ -224,7 +224,7 @@ def _answers(asked: BatchPredictor, keep: ColumnNames, prior: PriorLike, wanted:
 
 def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     if asked.pool is not None:
-        return _pooled(asked, answers, prior)
+        return _pool_answers(asked, answers, prior)
 
     def step(model: Model, block: Block, prior: Float, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         return answers.of_block(block, batch)
@@ -232,7 +232,7 @@ def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Itera
     return asked.steps(None, step, columns=answers.columns)
 
 
-def _pooled(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
+def _pool_answers(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
 

@@ -55,7 +55,7 @@ class Learner(BaseEstimator):
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
         spec = self.spec()
-        self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
+        self._adopt(_with_weights(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         if sample_weight is None:
             warn_of_names(self.model_)
         return self
@@ -70,9 +70,9 @@ class Learner(BaseEstimator):
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
         if self._fitted:
-            self._adopt(_renewed(spec, learn_more(spec, self.model_, X, y, sample_weight, known)))
+            self._adopt(_renew_weights(spec, learn_more(spec, self.model_, X, y, sample_weight, known)))
         else:
-            self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight, known), X, y, sample_weight))
+            self._adopt(_with_weights(spec, learn_rows(spec, X, y, sample_weight, known), X, y, sample_weight))
         return self
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
@@ -84,7 +84,7 @@ class Learner(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         spec = self.spec()
-        self._adopt(_renewed(spec, forget_rows(spec, self.model_, X, y, sample_weight)))
+        self._adopt(_renew_weights(spec, forget_rows(spec, self.model_, X, y, sample_weight)))
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
@@ -99,12 +99,12 @@ class Learner(BaseEstimator):
         if X is None:
             if not self.exact_.forgetting:
                 raise only_rows_tell(self.exact_)
-            self._adopt(_renewed(spec, model))
+            self._adopt(_renew_weights(spec, model))
             return self
         check_rows_of(model, learn_like(spec, model, X, y, sample_weight))
         table = OpenTable.of(X, y, sample_weight, spec.n_jobs, model.counted.types).against(model.schema, spec.name)
         fresh = learn(spec, table, model.schema.classes, declared=model.schema)
-        self._adopt(replace(_weighted(spec, fresh, X, y, sample_weight), journal=model.journal))
+        self._adopt(replace(_with_weights(spec, fresh, X, y, sample_weight), journal=model.journal))
         return self
 
     def merge(self, other: Learner) -> Self:
@@ -117,7 +117,7 @@ class Learner(BaseEstimator):
             if getattr(self.model_, what) != getattr(other.model_, what):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
         try:
-            return self.with_model(_renewed(self.spec(), self.model_.merge(other.model_)))
+            return self.with_model(_renew_weights(self.spec(), self.model_.merge(other.model_)))
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
 
@@ -169,17 +169,17 @@ class Learner(BaseEstimator):
     def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
+        model_file.save(path, self.model_, type(self).__name__, self.settings_to_save())
 
-    def saved_settings(self) -> Json:
+    def settings_to_save(self) -> Json:
         """What a file keeps of the parameters."""
-        return changed(self, "n_jobs")
+        return non_default_settings(self, "n_jobs")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
 
 
-def _weighted(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike | None, weight: WeightsLike) -> Model:
+def _with_weights(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike | None, weight: WeightsLike) -> Model:
     """The model of all rows with its weights fitted to them, if it is to have some."""
     if not spec.fits_weights:
         return model
@@ -191,9 +191,9 @@ def _weighted(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike | Non
     return fit_weights(spec, model, X, y, weight)
 
 
-def _renewed(spec: Spec, model: Model) -> Model:
+def _renew_weights(spec: Spec, model: Model) -> Model:
     """With weights derived from the rows the model keeps, if it keeps them and is to have weights."""
-    return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
+    return _with_weights(spec, model, None, None, None) if spec.keeps_rows else model
 
 
 def set_features(estimator: Any, schema: Schema) -> None:
@@ -204,7 +204,7 @@ def set_features(estimator: Any, schema: Schema) -> None:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)
 
 
-def changed(estimator: BaseEstimator, *besides: str) -> Json:
+def non_default_settings(estimator: BaseEstimator, *besides: str) -> Json:
     """The parameters of an estimator that differ from their defaults, but for some."""
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}
@@ -259,7 +259,7 @@ def check_rows_of(model: Model, given: Model) -> None:
         raise InputError(f"these are not all rows that the model has: it has {weight:,.10g} more; give all of them")
 
 
-def fitted_weights(weights: object) -> bool:
+def wants_weights(weights: object) -> bool:
     """Whether the setting asks for weights; anything it cannot mean is refused."""
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")

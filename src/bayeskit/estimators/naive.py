@@ -18,7 +18,7 @@ from bayeskit.densities.likelihood import Likelihood, describe_family
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.learner import fitted_weights
+from bayeskit.estimators.learner import wants_weights
 from bayeskit.explain.words import name_columns, word_probabilities
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
@@ -103,7 +103,7 @@ class NaiveBayes(BayesClassifier):
         self.n_jobs = n_jobs
 
     def spec(self) -> Spec:
-        return replace(super().spec(), fits_weights=fitted_weights(self.weights))
+        return replace(super().spec(), fits_weights=wants_weights(self.weights))
 
     def word_probabilities(self, names: NamesLike = None, kind: str = "pyarrow") -> Frame:
         """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
@@ -121,7 +121,7 @@ class NaiveBayes(BayesClassifier):
         return frame({"word": list(name_columns(columns, names)), **by_class}, kind)
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
-        named, general = self._wanted(schema)
+        named, general = self._choose_families(schema)
         if isinstance(schema.columns, Alike) and not named:
             like, families = self._column(_as_counts(schema.columns.like, general), None, general)
             if general != AUTO and general is not None and general not in _plain(families):
@@ -147,7 +147,7 @@ class NaiveBayes(BayesClassifier):
     def _column(self, column: Column, named: Any, general: Any) -> tuple[Column, list[Any]]:
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
-        column = _declared_by(column, chosen)
+        column = _declare_by(column, chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
             chosen = Backoff(chosen, positive("backoff", self.backoff))
         name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else title(chosen)
@@ -156,21 +156,21 @@ class NaiveBayes(BayesClassifier):
             families.append(Categorical(self.smoothing))
         return replace(column, family=name, why_family=why), families
 
-    def _wanted(self, schema: Schema) -> tuple[dict[str, Any], Any]:
+    def _choose_families(self, schema: Schema) -> tuple[dict[str, Any], Any]:
         """Families by column, and the one for the others."""
         smoothing_rule(self.smoothing)
         if self.families is None:
             return {}, None
         if not isinstance(self.families, Mapping):
-            return {}, self._smoothed(_as_family(self.families, "families"))
+            return {}, self._with_smoothing(_as_family(self.families, "families"))
         flat: dict[Any, Any] = {}
         for place, (columns, family) in enumerate(self.families.items()):
-            family = self._smoothed(_as_family(family, f"families[{columns!r}]"))
+            family = self._with_smoothing(_as_family(family, f"families[{columns!r}]"))
             for column in columns if isinstance(columns, tuple) else (columns,):
                 if column in flat:
                     raise SchemaError(f"families names the column {column!r} twice; name it once")
                 flat[column] = (place if isinstance(columns, tuple) else -1, family)
-        return _grouped(by_name(flat, schema.names, schema.named, "families"), schema.names), None
+        return _number_groups(by_name(flat, schema.names, schema.named, "families"), schema.names), None
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
         """The family of a column and the reason."""
@@ -189,7 +189,7 @@ class NaiveBayes(BayesClassifier):
             return general, "family given for all"
         return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
 
-    def _smoothed(self, family: Any) -> Any:
+    def _with_smoothing(self, family: Any) -> Any:
         """A family that leaves its smoothing to the classifier, with it; ``Histogram`` has a default of its own."""
         if not isinstance(family, CountFamily) or family.smoothing is not None:
             return family
@@ -239,7 +239,7 @@ def _plain(owned: Sequence[Label]) -> list[Label]:
     return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
-def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Json:
+def _number_groups(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Json:
     """Families by column; a tuple of columns is a group of its own for a family over groups, numbered as they come."""
     out: dict[str, Any] = {}
     groups: dict[Any, list[int]] = {}
@@ -282,10 +282,10 @@ def _as_counts(column: Column, family: Any) -> Column:
 
 
 def _takes(family: Any, column: Column) -> bool:
-    return column.kind in family.kinds or _declared_by(column, family).kind in family.kinds
+    return column.kind in family.kinds or _declare_by(column, family).kind in family.kinds
 
 
-def _declared_by(column: Column, family: Any) -> Column:
+def _declare_by(column: Column, family: Any) -> Column:
     """A whole-number column given a family of categories is declared a category by that."""
     whole = column.type.startswith(("int", "uint"))
     if family is None or column.kind in family.kinds or not (column.why.startswith("type") and whole):

@@ -209,7 +209,7 @@ class Network(Questions):
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None
-        self._fit = self._learned(X, sample_weight, kinds, recipe, begin)
+        self._fit = self._learn(X, sample_weight, kinds, recipe, begin)
         return self
 
     def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
@@ -250,14 +250,14 @@ class Network(Questions):
         if fitted.counted is None:
             return replace(fitted, rows=table.rows(self._declared))
         table.check_columns(fitted.counted.schema.names)
-        return replace(fitted, counted=table.counted(self._declared, True))
+        return replace(fitted, counted=table.count(self._declared, True))
 
-    def _learned(
+    def _learn(
         self, X: TableLike, sample_weight: WeightsLike, kinds: KindsLike, recipe: Recipe, begin: Value | None
     ) -> Fitted:
         table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
         if recipe.method == COUNTS:
-            return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
+            return Fitted.from_counts(self.graph, table.count(self._declared, True), recipe)
         return Fitted.from_rows(self.graph, table.rows(self._declared), recipe, begin)
 
     # -- keeping ---------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ class Network(Questions):
         network_file.save(path, self.fitted, self._declared, {"unseen": self.unseen})
 
     @classmethod
-    def restored(cls, path: FilePath) -> Network:
+    def restore(cls, path: FilePath) -> Network:
         """The network of a ``.bayes`` file."""
         fitted, declared, settings = network_file.load(path)
         with doubts(path):

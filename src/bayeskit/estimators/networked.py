@@ -11,7 +11,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.learner import changed
+from bayeskit.estimators.learner import non_default_settings
 from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.networks.graph import Graph
 from bayeskit.structures.hidden import NetworkedDensity
@@ -182,10 +182,10 @@ class NetworkBayes(Dependent):
         (density,) = self.model_.density.densities
         assert isinstance(density, NetworkedDensity)
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
-        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
+        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.name_families()})
 
-    def saved_settings(self) -> Json:
-        found = changed(self, "n_jobs", "structure")
+    def settings_to_save(self) -> Json:
+        found = non_default_settings(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(edges_of(self.structure))
         return found

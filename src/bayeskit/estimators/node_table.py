@@ -77,7 +77,7 @@ class NodeTable:
         if set(self.observed) != set(names):
             raise SchemaError(different_names(names, self.observed))
 
-    def counted(self, declared: Mapping[str, Levels], families: bool) -> Counted:
+    def count(self, declared: Mapping[str, Levels], families: bool) -> Counted:
         """Counts of the states of every column and, on demand, of every family; where states are declared, no others.
 
         The states are found before families are counted, so that no table is made that memory cannot hold.
@@ -86,7 +86,7 @@ class NodeTable:
         states = {name: tuple(some.values) for name, some in declared.items()}
         known = (replace(c, order=states[c.name], levels=()) if c.name in states else c for c in columns)
         schema = replace(self.schema, columns=tuple(known))
-        found = self._reduced(schema, False)
+        found = self._reduce(schema, False)
         check_rows(found, self.intake.place)
         if not families:
             return found.canonical()
@@ -95,11 +95,11 @@ class NodeTable:
         sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
         for name in self.observed:
             cells_of(name, sizes, self.graph.family(name))
-        return self._reduced(schema, True).canonical()
+        return self._reduce(schema, True).canonical()
 
     def rows(self, declared: Mapping[str, Levels]) -> DistinctRows:
         """The distinct rows, with the states they have or were declared to have."""
-        found = self.counted(declared, False).domain.levels
+        found = self.count(declared, False).domain.levels
         levels = {node: declared.get(node) or found.get(node, Levels()) for node in self.graph.nodes}
 
         def step(codes: Code, weights: Float | None) -> DistinctRows:
@@ -107,7 +107,7 @@ class NodeTable:
 
         return reduce(DistinctRows.merge, self.steps(levels, "error", step))
 
-    def _reduced(self, schema: Schema, families: bool) -> Counted:
+    def _reduce(self, schema: Schema, families: bool) -> Counted:
         empty = Counted.empty(schema, family_counts(self.graph, schema.names, families), self.intake.source.roles)
         return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
 

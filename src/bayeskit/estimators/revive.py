@@ -44,11 +44,11 @@ def enclose(
     if isinstance(inner, Wrapper):
         held = inner.bundle()
     else:
-        kind, given = type(inner).__name__, inner.saved_settings()
+        kind, given = type(inner).__name__, inner.settings_to_save()
         held = Bundle(kind, given, {ONE: (inner.model_, kind, given)}, None, {})
     inside = {
         "model": identifiers.identifier_of(held.kind),
-        "settings": describe(identifiers.named_settings(held.settings)),
+        "settings": describe(identifiers.name_settings(held.settings)),
         "notes": held.notes,
     }
     parts = {f"{INNER}{n}": part for n, part in held.parts.items()}

@@ -31,7 +31,7 @@ from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.learner import changed
+from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
 from bayeskit.evaluation.protocols import ReadsTables, features_of, gives_probabilities, score_samples
@@ -151,10 +151,10 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
     ) -> Self:
         self._check_settings()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        fitted = self._copied() if self._fitted else clone(self.estimator)
+        fitted = self._copy() if self._fitted else clone(self.estimator)
         return self._adopt(fitted.partial_fit(X, y, classes, **weight))
 
-    def _copied(self) -> Any:
+    def _copy(self) -> Any:
         """The estimator, to be changed; models of this library are replaced whole, so that one level is enough."""
         inner = self.estimator_
         return copy(inner) if isinstance(inner, BayesClassifier | Wrapper) else deepcopy(inner)
@@ -181,11 +181,11 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
 
     def decide(self, X: TableLike) -> Decision:
         """For each row what every action is expected to cost, and the best; abstaining is left aside."""
-        return self._decided(X)[0]
+        return self._decide(X)[0]
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
         """The action of each row; in the type of the classes if every answer is one."""
-        decision, refused = self._decided(X, self.predict_proba(X, prior))
+        decision, refused = self._decide(X, self.predict_proba(X, prior))
         if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
             return decision.action.astype(self.classes_.dtype)
         return np.where(refused, np.array([self.abstain], dtype=object), decision.action)
@@ -197,9 +197,9 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
 
     def abstained(self, X: TableLike) -> Bool:
         """Whether no action is taken: (n,)."""
-        return self._decided(X)[1]
+        return self._decide(X)[1]
 
-    def _decided(self, X: TableLike, proba: Float | None = None) -> tuple[Decision, Bool]:
+    def _decide(self, X: TableLike, proba: Float | None = None) -> tuple[Decision, Bool]:
         """The best action of each row, and whether to abstain from it; the posterior may be known already."""
         proba = self.predict_proba(X) if proba is None else proba
         decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
@@ -283,7 +283,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
     def _taken(self, X: TableLike, prior: PriorLike) -> tuple[Int, Float]:
         """The action of each row by number, the last one for none, and its probability if it is a class."""
         proba = self.predict_proba(X, prior)
-        decision, refused = self._decided(X, proba)
+        decision, refused = self._decide(X, proba)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
         column = np.array([place.get(action, -1) for action in (*self.costs_.actions, None)])
         action = np.where(refused, len(column) - 1, decision.best)
@@ -297,7 +297,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         """
         if self.costs is None and self.reject is None:
             return float(super().score(X, y, sample_weight))
-        decision, refused = self._decided(X)
+        decision, refused = self._decide(X)
         row = {label: i for i, label in enumerate(self.classes_.tolist())}
         if isinstance(y, str):
             rows = LabelledTable.of(X, y, sample_weight).rows
@@ -317,7 +317,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
     def bundle(self) -> Bundle:
         costs = self.costs_
         notes = {"costs": describe([costs.classes, costs.actions, costs.matrix]), "given": self.costs is not None}
-        return enclose(type(self).__name__, changed(self, "estimator", "costs"), self.base_, notes, {})
+        return enclose(type(self).__name__, non_default_settings(self, "estimator", "costs"), self.base_, notes, {})
 
     @classmethod
     def from_bundle(cls, saved: Bundle) -> Self:

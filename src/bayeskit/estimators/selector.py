@@ -92,7 +92,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         model = NaiveBayes(n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
-        schema, kept = (self._ranked if self.method == "information" else self._walked)(X, y, sample_weight, model)
+        schema, kept = (self._rank if self.method == "information" else self._walk)(X, y, sample_weight, model)
         self.support_ = np.array([name in kept for name in schema.names], dtype=bool)
         self.schema_ = schema
         self.n_features_in_ = len(schema.names)
@@ -100,7 +100,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
-    def _ranked(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _rank(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
         table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
@@ -125,7 +125,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
         return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
-    def _walked(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _walk(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
         if model.spec().fits_weights:
             raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
@@ -137,10 +137,10 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         table = OpenTable.of(X, y, weight, model.n_jobs, counted.types).against(schema, type(model).__name__)
         roles = table.source.roles
 
-        def learned(batch: Batch, _: int) -> Block:
-            return counted.learned(batch, roles)
+        def read(batch: Batch, _: int) -> Block:
+            return counted.block_with_classes(batch, roles)
 
-        blocks = list(table.engine.map(table.rows(False), table.columns(schema), learned))
+        blocks = list(table.engine.map(table.rows(False), table.columns(schema), read))
         forward, given = self.method == "forward", self.n_features != "auto"
         steps = most if forward else len(names) - (most if given else 0)
         self.path_ = Odds.of(model.model_, blocks).path(forward, self.criterion, steps)

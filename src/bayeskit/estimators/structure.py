@@ -110,7 +110,7 @@ def learn_network(
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds)
-    levels = table.counted({}, False).domain.levels
+    levels = table.count({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
     codes = np.concatenate([codes for codes, _ in parts], axis=1)
     weights = None if parts[0][1] is None else np.concatenate([w for _, w in parts])

@@ -92,7 +92,7 @@ class Views(Surface):
     @property
     def class_count_(self) -> Float:
         """The weight of the rows of each class: (K,)."""
-        return self._learned("class_count_").weights
+        return self._require_model("class_count_").weights
 
     @property
     def class_prior_(self) -> Float:
@@ -102,12 +102,12 @@ class Views(Surface):
     @property
     def class_log_prior_(self) -> Float:
         """log P(class), (K,)."""
-        return self._learned("class_prior_").log_prior()
+        return self._require_model("class_prior_").log_prior()
 
     @property
     def feature_log_prob_(self) -> Float:
         """log P(word | class) where all columns are words, (K, columns)."""
-        model = self._learned("feature_log_prob_")
+        model = self._require_model("feature_log_prob_")
         words = {name for group in model.class_density.densities for name in group.columns}
         try:
             columns, share = word_probabilities(model)
@@ -132,7 +132,7 @@ class Views(Surface):
         check_is_fitted(self, "model_")
         return level_probabilities(self.model_, names)
 
-    def _learned(self, what: str) -> Model:
+    def _require_model(self, what: str) -> Model:
         if "model_" not in vars(self):
             raise AttributeError(f"{what} is there after fit")
         return self.model_

@@ -32,7 +32,7 @@ from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.frames import predicted_frame
+from bayeskit.estimators.frames import predict_frame
 from bayeskit.estimators.views import Surface
 from bayeskit.evaluation.protocols import check_offers
 from bayeskit.explain.explanation import Explanation
@@ -162,7 +162,7 @@ class Wrapper(Surface, BaseEstimator):
         """
         check_is_fitted(self)
         asked = BatchPredictor.of(core(self).model_, X, type(self).__name__, keep, self.n_jobs_, self)
-        return predicted_frame(asked, X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
+        return predict_frame(asked, X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
         """log p(row) of the classifier inside, (n,): how usual a row is."""

@@ -60,7 +60,7 @@ class Algebra:
         probable, so that is not said."""
         table = self._table(split.fold)
         learned = learn(self.spec, table, folds=split.folds)
-        models = {f: replace(learned, counted=learned.counted.trained(split.training_folds(f))) for f in split.tested}
+        models = {f: replace(learned, counted=learned.counted.train_on(split.training_folds(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -110,12 +110,12 @@ class Algebra:
         blocks = _each_block(table, learned, lambda block, start: (block, start))
         for drawn in draws:
             often = replace(rows, weights=rows.weights * drawn)
-            statistic = learned.counted.emptied().statistic
+            statistic = learned.counted.without_counts().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(
                     _with_labels(replace(block, codes=np.maximum(block.codes, -1)), start, often)
                 )
-            model = replace(learned, counted=replace(learned.counted, statistic=statistic).trimmed())
+            model = replace(learned, counted=replace(learned.counted, statistic=statistic).trim())
             yield (
                 drawn,
                 (np.concatenate([model.posterior(recode_for(model, block), log=True) for block, _ in blocks]), None),
@@ -159,7 +159,7 @@ def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: F
 
 def recode_for(model: Model, block: Block) -> Block:
     """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
-    asked = block.recoded(model.counted.domain.levels)
+    asked = block.recode(model.counted.domain.levels)
     if model.unseen == "error" and (asked.codes == -2).any():
         raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
     return asked

@@ -14,7 +14,7 @@ from bayeskit.data.levels import MISSING, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.model.model import Model
 from bayeskit.numerics.rates import effective
-from bayeskit.statistics.margin import Cells, Margin, Summed, margins, summed
+from bayeskit.statistics.margin import Cells, Margin, Summed, margins, summarise
 
 GROUPS = 10  # cells that the values of a column of numbers are divided into
 MANY = 200_000  # different levels never seen that are told apart
@@ -90,7 +90,7 @@ def _known_column(
     sums, borders = margin.sums, None
     if margin.cells is not None:
         borders = _borders(margin.cells, None if other is None else other.cells)
-        middle = summed(margin.cells)
+        middle = summarise(margin.cells)
         sums = sums or (() if middle is None else (middle,))
     elif len(sums) == 1 and not sums[0].deviation > 0:  # a constant: whether others are below, equal or above
         borders = np.array([np.nextafter(sums[0].mean, -np.inf), sums[0].mean])
@@ -101,7 +101,7 @@ def _known_column(
 
 def _reach(model: Model, name: str, s: Summed) -> float:
     """How far from its mean the values of a view lie at most, in deviations; NaN where that is not known."""
-    ends = s.view.of(s.view.support.masked(np.array(model.counted.seen(name))))
+    ends = s.view.of(s.view.support.mask(np.array(model.counted.seen(name))))
     return float(np.abs((ends - s.mean) / s.deviation).max()) if s.deviation > 0 else np.nan
 
 
@@ -115,7 +115,7 @@ def _side(margin: Margin, borders: Float | None, sums: Sequence[Summed], rows: f
     elif borders is not None:
         at = np.array([s.mean for s in margin.sums[:1]])
         cells = np.bincount(np.searchsorted(borders, at), minlength=len(borders) + 1).astype(np.float64) * there * share
-    own = margin.sums or (() if margin.cells is None else tuple(filter(None, (summed(margin.cells),))))
+    own = margin.sums or (() if margin.cells is None else tuple(filter(None, (summarise(margin.cells),))))
     by_view = {s.view.function: s for s in own}
     spreads = tuple(
         Spread(mine.weight * share, (mine.mean - s.mean) / s.deviation, mine.deviation / s.deviation)
@@ -225,7 +225,7 @@ class ColumnCounter:
             self.cells[one.name] += np.bincount(place, w[there], minlength=len(one.borders) + 1)
         for v, s in enumerate(one.sums):
             if s.deviation > 0:
-                seen = s.view.of(s.view.support.masked(x))
+                seen = s.view.of(s.view.support.mask(x))
                 present = ~np.isnan(seen)
                 z, mass = (seen[present] - s.mean) / s.deviation, w[present]
                 self.powers[one.name][v] += [mass @ mass, *(float(mass @ z**power) for power in range(5))]

@@ -47,14 +47,14 @@ class Odds:
     @classmethod
     def of(cls, model: Model, blocks: list[Block]) -> Odds:
         """From blocks of learned rows; those of a class stand together, which the core likes."""
-        rows = sum(len(block.counted_rows()[0]) for block in blocks)
+        rows = sum(len(block.rows_with_weight()[0]) for block in blocks)
         columns, others, size = len(model.schema.names), len(model.weights) - 1, rows + -rows % SLOTS
         prior, terms = np.zeros((others, size)), np.zeros((columns, others, size))
         prior[:, rows:] = -2 * WORST
         truth, weights = np.zeros(size), np.zeros(size)
         start = 0
         for block in blocks:
-            row, group, mass = block.counted_rows()
+            row, group, mass = block.rows_with_weight()
             order = np.argsort(group.astype(np.int16 if others < 1 << 15 else np.int64), kind="stable")  # by digits
             span = slice(start, start + len(row))
             start += len(row)

@@ -32,7 +32,7 @@ class Singles:
     @staticmethod
     def count(block: Block) -> list[Int]:
         """Rows that count by level, of each coded column of a labelled block."""
-        own = block.counted_rows()[0]
+        own = block.rows_with_weight()[0]
         batch = (block.codes[j, own] for j in range(len(block.codes)))
         sizes = [len(block.levels[name]) for name in block.schema.coded]
         return [np.bincount(c[c >= 0], minlength=size) for c, size in zip(batch, sizes, strict=True)]
@@ -40,7 +40,7 @@ class Singles:
     def without_each(self, model: Model, block: Block) -> tuple[Block, Int]:
         """Learned rows as the model without each would read them, and those that only a refit can judge."""
         alone = np.zeros(block.codes.shape, dtype=bool)
-        own = block.counted_rows()[0]
+        own = block.rows_with_weight()[0]
         for j, once in enumerate(self.once):
             if once.any():
                 codes = block.codes[j, own]

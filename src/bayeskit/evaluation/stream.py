@@ -58,8 +58,8 @@ class Divided(Engine):
 
     def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         """Batches are counted one by one: only in their order are rows known by number."""
-        parts = self.map(source, columns, lambda batch, _: empty.emptied().update(batch))
-        return reduce(lambda one, other: one.merge(other), parts, empty.emptied())
+        parts = self.map(source, columns, lambda batch, _: empty.without_counts().update(batch))
+        return reduce(lambda one, other: one.merge(other), parts, empty.without_counts())
 
     def map(self, source: object, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Batch]:
         key = [self.division.key] if self.division.key is not None else []
@@ -116,7 +116,7 @@ class Stream:
     def run(self, costs_for: Callable[[Array], DecisionCosts | None], method: Method) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
         learned = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
-        pooled = replace(learned, counted=learned.counted.pooled())
+        pooled = replace(learned, counted=learned.counted.pool())
         if len(pooled.classes) < 2:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"

@@ -101,7 +101,7 @@ def arcs_of(model: Model, label: str | None = None) -> Arcs:
     assert isinstance(counted, Sliced)
     each = list(_families(density))
     pairs = PairCounts.of(counted)
-    levels = {names[0]: counted["levels"].table(t).rounded() for t, names in enumerate(counted["levels"].tables)}
+    levels = {names[0]: counted["levels"].table(t).to_float() for t, names in enumerate(counted["levels"].tables)}
     edges, bits = [], []
     for child, parents in each:
         for parent in parents:
@@ -123,7 +123,7 @@ def arcs_of(model: Model, label: str | None = None) -> Arcs:
 def _families(density: object) -> Iterator[tuple[str | None, tuple[str | None, ...]]]:
     """Each node and its parents; None is the class."""
     if isinstance(density, NetworkedDensity):
-        yield from density.named()
+        yield from density.name_families()
         return
     single = density.single if isinstance(density, PairedDensity) else density
     if not isinstance(single, AveragedDensity):
@@ -152,7 +152,7 @@ class PairCounts:
     def of_pair(self, parent: str, child: str) -> Float:
         """(K, m_parent, m_child)."""
         part, t = self.place[frozenset((parent, child))]
-        names, counts = self.counted[part].tables[t], self.counted[part].table(t).rounded()
+        names, counts = self.counted[part].tables[t], self.counted[part].table(t).to_float()
         out = np.moveaxis(counts, [1 + names.index(parent), 1 + names.index(child)], (-2, -1))
         summed: Float = out.sum(axis=tuple(range(1, out.ndim - 2)))
         return summed

@@ -88,7 +88,7 @@ def level_probabilities(model: Model, names: NamesLike = None) -> ProbabilityTab
             there = known is not None and value in place
             count.append(known[:, place.index(value)] if known is not None and there else np.full(len(log), np.nan))
     for density in word_densities(model):
-        share, sums = density.probabilities(), density.totals.sums.dense.rounded() / density.unit
+        share, sums = density.probabilities(), density.totals.sums.dense.to_float() / density.unit
         column += density.columns
         level += [called[name] for name in density.columns]
         probability += list(share)
@@ -132,10 +132,10 @@ def _counts(model: Model) -> dict[str, Float]:
         counted = counted["levels"] if isinstance(counted, Sliced) else counted
         if isinstance(counted, Tables):
             single = [t for t, names in enumerate(counted.tables) if len(names) == 1]
-            found |= {counted.tables[t][0]: counted.table(t).rounded() for t in single}
+            found |= {counted.tables[t][0]: counted.table(t).to_float() for t in single}
     for density in model.class_density.densities:
         if isinstance(density, FullDensity):
             found |= {
-                name: sums.rounded().T for name, sums in zip(density.joint.columns, density.joint.margins, strict=True)
+                name: sums.to_float().T for name, sums in zip(density.joint.columns, density.joint.margins, strict=True)
             }
     return found

@@ -37,7 +37,7 @@ class AskedRows:
                 break
             row -= block.rows
         one, model = block.at(np.array([row])), self.model
-        factors = model.density.worked(one)
+        factors = model.density.work_out(one)
         called = dict(zip(model.density.columns, self.parts, strict=True))
         names = {column: _name_part(shown, texts.get(shown, "")) for column, shown in called.items()}
         missing = [part for part, text in texts.items() if text == "missing"]

@@ -57,14 +57,14 @@ class Bernoulli(CountFamily):
         seen, none = statistic.seen(), np.zeros(statistic.groups)
         a = self.alpha
         if statistic.missing.shape[1]:
-            absent = np.log((seen - statistic.sums.dense).rounded().T + a)
+            absent = np.log((seen - statistic.sums.dense).to_float().T + a)
         else:
             rows = ExactSum(seen.limbs[statistic.sums.owner, 0], seen.low)
             gone = replace(statistic.sums, cells=rows - statistic.sums.cells)
-            absent = gone.logs(a, none, seen.rounded()[:, 0])
+            absent = gone.logs(a, none, seen.to_float()[:, 0])
         table = statistic.sums.logs(a, none)
         table -= absent
-        absent -= np.log(seen.rounded().T + 2 * a)
+        absent -= np.log(seen.to_float().T + 2 * a)
         return BernoulliDensity(statistic.columns, statistic, a, table, 1.0, absent)
 
 
@@ -145,20 +145,20 @@ class _LeftOutBernoulli(BernoulliDensity, LeftOutCounts):
         super().add(block, out)
         cells = block.sparse(self.columns)
         shown, hole = _shown(cells), self._hole(cells)
-        for rows, c, absent in self._moved(block):
+        for rows, c, absent in self._left_out_absences(block):
             out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
             mine = hole[np.isin(cells.owner[hole], rows)]
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
     def _absent(self, block: Block, which: Int) -> Float:
         absent = super()._absent(block, which)
-        for rows, c, moved in self._moved(block):
+        for rows, c, moved in self._left_out_absences(block):
             absent[rows, :, c] = moved[which]
         return absent
 
-    def _moved(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
+    def _left_out_absences(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
         """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
-        row, group, mass = block.counted_rows()
+        row, group, mass = block.rows_with_weight()
         seen = self.totals.seen()
         gone = seen - self.totals.sums.dense
         for c, weight in sorted(set(zip(group.tolist(), mass.tolist(), strict=True))):

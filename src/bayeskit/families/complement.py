@@ -62,7 +62,7 @@ class Complement(CountFamily):
         totals, unit = rescale(statistic)
         a, m = self.alpha * unit, len(totals.columns)
         across = totals.sums.across
-        size = np.log((across.total() - across).rounded() + a * m)
+        size = np.log((across.total() - across).to_float() + a * m)
         sums, table = totals.sums, np.empty(totals.sums.shape[::-1])
         arguments = sums.starts, sums.columns, sums.cells.limbs, sums.cells.low, a, size
         logs = _core.sparse_complement_weights(*arguments, None, table)
@@ -96,8 +96,8 @@ class _LeftOutComplement(ComplementDensity, LeftOutCounts):
 
     def _without(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.columns), self.smoothing, len(left.group)
-        whole_group, plain = self.others.across, self.others.dense.rounded()
-        size = whole_group.rounded()
+        whole_group, plain = self.others.across, self.others.dense.to_float()
+        size = whole_group.to_float()
         logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))
         for c in range(len(size)):
             mine = left.group == c  # the row is not among the other classes' counts

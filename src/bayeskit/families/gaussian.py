@@ -179,11 +179,11 @@ class GaussianDensity(Located):
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         columns, _ = row.numbers(self.columns)
         mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
         found = []
-        for factor in super().worked(row):
+        for factor in super().work_out(row):
             j = self.columns.index(factor.columns[0])
             x, each = columns.column(j)[0], zip(mean[:, j], deviation[:, j], strict=True)
             formulas = tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each)

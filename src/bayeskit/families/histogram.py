@@ -117,7 +117,7 @@ class Histogram(Family[Any]):
             inner = borders.equal_width(wanted, low, high)
         cuts = np.array([low, *inner[(inner > low) & (inner < high)], high])
         moves = np.searchsorted(cuts, last, side="left").astype(np.int64)
-        return Cells.of(cuts, column.cells.placed(moves, len(cuts) + 1, axis=1), self.smoothing, shift)
+        return Cells.of(cuts, column.cells.place(moves, len(cuts) + 1, axis=1), self.smoothing, shift)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Cells:
     @cached_property
     def table(self) -> Float:
         """log p inside the cells, and at the near end of the tails: (m, K)."""
-        counts = self.counts.rounded()
+        counts = self.counts.to_float()
         return self._log(counts.T, counts.sum(axis=1), counts.sum(axis=0)[:, None]) - self.log_width[:, None]
 
     def _log(self, count: Float, total: Float, level: Float) -> Float:
@@ -196,7 +196,7 @@ class Cells:
         if strata.few(len(self.log_width), 1, len(strata.group)):
             every = self._left if strata.kept else self._tables_without(strata)
             return np.where(code[:, None] < 0, 0.0, every[strata.member, code])
-        return self._without(code, *block.counted_values(x))
+        return self._without(code, *block.values_with_weight(x))
 
     @cached_property
     def _left(self) -> Float:
@@ -207,14 +207,14 @@ class Cells:
 
     def _tables_without(self, strata: LooStrata) -> Float:
         """The table as it is, and without each pair of class and weight: (1 + pairs, m, K)."""
-        level, group, mass = strata.crossed(len(self.log_width))
+        level, group, mass = strata.cross(len(self.log_width))
         left = self._without(level, np.arange(len(level)), group, mass)
         return np.concatenate([self.table[None], left.reshape(-1, *self.table.shape)])
 
     def totals(self, n: int, row: Int, group: Int, mass: Float) -> Float:
         """Weight of all values of each class, in some rows without a mass: (n, K)."""
         total = self.counts.across
-        in_class = np.tile(total.rounded(), (n, 1))
+        in_class = np.tile(total.to_float(), (n, 1))
         in_class[row, group] = total.without(group, mass)
         return in_class
 
@@ -222,9 +222,9 @@ class Cells:
         """log p of the cells asked for, some without a mass: (n, K)."""
         size = len(self.log_width)
         pooled, in_class = self.counts.total(), self.totals(len(code), row, group, mass)
-        count = self.counts.rounded().T[code]
+        count = self.counts.to_float().T[code]
         count[row, group] = self.counts.flat().without(group * size + code[row], mass)
-        level = pooled.rounded()[0, code]
+        level = pooled.to_float()[0, code]
         level[row] = pooled.flat().without(code[row], mass)
         return np.where(code[:, None] < 0, 0.0, self._log(count, in_class, level[:, None]) - self.log_width[code, None])
 
@@ -266,7 +266,7 @@ class HistogramDensity(SupportsLeftOut):
 
     def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
         """Weight of all values of each class: (n, K)."""
-        return np.broadcast_to(cells.counts.across.rounded(), (block.rows, self.groups))
+        return np.broadcast_to(cells.counts.across.to_float(), (block.rows, self.groups))
 
     def _columns(self, block: Block) -> Iterator[tuple[int, Cells, Float]]:
         numbers, _ = block.numbers(self.columns)
@@ -307,7 +307,7 @@ class HistogramDensity(SupportsLeftOut):
                 x = inputs.number(name)
                 far = cells.distance(x)
                 size = np.where(far > 2.0**1000, np.log2(np.abs(x)) + cells.shift - np.log2(cells.length), np.log2(far))
-                vanishing = -np.log(np.maximum(cells.counts.across.rounded(), 1e-300)) - cells.log_width[:, None]
+                vanishing = -np.log(np.maximum(cells.counts.across.to_float(), 1e-300)) - cells.log_width[:, None]
                 inner = Term.from_table((name,), cells.table, place(cells.cuts, cells.at(x)), vanishing)
                 found.append(inner.mask(np.isnan(x)))
                 tails.append(Term.from_formula(name, x, -far, size).mask(np.isnan(x)))
@@ -339,7 +339,7 @@ class LeftOutHistogram(HistogramDensity):
         return cells.inner_left_out(x, block)
 
     def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
-        return cells.totals(block.rows, *block.counted_values(x))
+        return cells.totals(block.rows, *block.values_with_weight(x))
 
     def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
         for _, cells, x in columns:

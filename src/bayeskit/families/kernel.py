@@ -158,7 +158,7 @@ class Kernels:
     def terms_left_out(self, column: Columns, block: Block, hold: bool) -> Float:
         """The same without each row's own mass."""
         out, counted = np.zeros((column.rows, len(self.mixtures))), np.zeros(column.rows, dtype=bool)
-        counted[block.counted_rows()[0]] = True
+        counted[block.rows_with_weight()[0]] = True
         others = np.flatnonzero(~counted)
         if len(others):
             out[others] = self.terms(column.at(others))
@@ -207,7 +207,7 @@ class Kernels:
 
     def _without(self, x: Float, terms: Float, block: Block, hold: bool) -> None:
         """Take each row's own mass out of its terms (n, K), in place."""
-        row, group, mass = block.counted_values(x)
+        row, group, mass = block.values_with_weight(x)
         cell = np.minimum(_core.digitize(x[row], self.column.edges), len(self.centres) - 1)
         if hold or not self._renews:
             terms[row] = self._left(self.at(x[row]), group, cell, mass, False)
@@ -221,7 +221,7 @@ class Kernels:
         """log p(y | c) without a mass of each row in its cell and class; the grid is held: (n, K)."""
         m, some = len(self.centres), np.arange(len(y))
         cells, whole = self.column.cells, self.column.cells.total()
-        in_all = cells.placed(np.zeros(m, dtype=np.int64), 1, axis=1)
+        in_all = cells.place(np.zeros(m, dtype=np.int64), 1, axis=1)
         left, rest = in_all.flat().without(group, mass), cells.flat().without(group * m + cell, mass)
         every, remaining = whole.flat().without(cell, mass), in_all.total().flat().without(np.zeros_like(some), mass)
         wide = np.broadcast_to([*self.bandwidth, self.common], (len(y), len(self.empty) + 1))
@@ -231,7 +231,7 @@ class Kernels:
         for k, around in enumerate(self._around):
             if around is not None:
                 mine = group == k
-                weight = np.where(mine & (left > 0), left, in_all.rounded()[k, 0])
+                weight = np.where(mine & (left > 0), left, in_all.to_float()[k, 0])
                 stays = np.where(mine, rest, self.column.weights[k, cell])
                 less = LeftMass(cell, stays, weight)
                 out[:, k] = around.log_density(y, less) + plain

@@ -37,7 +37,7 @@ class LogNormal(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         return sums["log x"].normal()
 
-    def added(self, x: Float, out: Float, *parameters: Float) -> bool:
+    def add_fast(self, x: Float, out: Float, *parameters: Float) -> bool:
         mean, deviation = (np.ascontiguousarray(p.T) for p in parameters)
         log = _core.log(np.ascontiguousarray(x))
         logs, constant = Columns((log,), len(log)), -np.log(deviation) - LOG_2PI / 2

@@ -55,11 +55,11 @@ class Multinomial(CountFamily):
     def fit(self, statistic: Totals, context: Context) -> MultinomialDensity:
         totals, unit = rescale(statistic)
         a, m = self.alpha * unit, len(totals.columns)
-        whole = totals.sums.across.rounded()
+        whole = totals.sums.across.to_float()
         table = totals.sums.logs(a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
         if not a and (whole <= 0).any():
-            pooled = totals.sums.pooled()
-            table[:, whole <= 0] = pooled.logs(0.0, np.log(pooled.across.rounded())) if whole.any() else -np.log(m)
+            pooled = totals.sums.pool()
+            table[:, whole <= 0] = pooled.logs(0.0, np.log(pooled.across.to_float())) if whole.any() else -np.log(m)
         return MultinomialDensity(totals.columns, totals, a, table, unit)
 
 
@@ -86,7 +86,7 @@ class _LeftOutMultinomial(MultinomialDensity, LeftOutCounts):
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]
         share = left.cells_of(sums, group)
         if not a:
-            pool, zeros = sums.pooled(), np.zeros(len(left.stored), dtype=np.int64)
+            pool, zeros = sums.pool(), np.zeros(len(left.stored), dtype=np.int64)
             pooled = left.cells_of(pool, zeros)
             over = left.rows_of(pool.across, np.zeros(len(left.group), dtype=np.int64))[left.row]
             pooled, over = np.where(over > 0, pooled, 1.0), np.where(over > 0, over, m)

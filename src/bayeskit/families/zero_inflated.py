@@ -83,6 +83,9 @@ class ZeroInflated(SmoothedParametric):
         return None if inner is None else inner._replace(zeros=self.smoothing)
 
     def check(self, columns: Sequence[str], sums: Views) -> None:
+        zero = sums[ZERO]
+        if (((zero.mean < 0) | (zero.mean > 1)) & (zero.weight > 0)).any():  # of a damaged file
+            raise InputError("the zeros are fewer than none, or more than the values")
         self.family.check(columns, sums)
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:

@@ -89,7 +89,7 @@ class BatchPredictor:
         def one(batch: Batch, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
             block = model.block(batch, guarded)
             found = step(model, block, known, batch, start)
-            return found, model.density.out_of_support(block), model.density.approximated(block)
+            return found, model.density.out_of_support(block), model.density.count_approximations(block)
 
         outside: Counter[str] = Counter()
         approximated: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """Settings as JSON and back: numbers, texts, mappings with any keys, and the value classes that files may name.
 
-A value class goes by its ``identifier``, never by its Python name; a field by its name, or by what ``saved_as`` says in
+A value class goes by its ``identifier``, never by its Python name; a field by its name, or by the ``name_in_files`` of
 its metadata once it has another. What equals its default is left out, so that a field added later, with a default,
 leaves older files and digests as they are.
 """

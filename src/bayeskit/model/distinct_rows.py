@@ -39,9 +39,9 @@ class Keys:
         return cls(words, code, ones if weight is None else ExactSum.of(weight))
 
     @staticmethod
-    def joined(parts: Sequence[Keys]) -> Keys:
+    def concatenate(parts: Sequence[Keys]) -> Keys:
         low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
-        limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
+        limbs = np.concatenate([p.weight.widen(low, high).limbs for p in parts])
         words = np.concatenate([p.words for p in parts], axis=1)
         return Keys(words, np.concatenate([p.code for p in parts]), ExactSum(limbs, low))
 
@@ -66,7 +66,7 @@ class Keys:
         begin = np.flatnonzero(new | (np.diff(every.code, prepend=-1) != 0))
         begin = begin[begin < stop]
         limbs = np.add.reduceat(every.weight.limbs[:stop], begin, axis=0)
-        found = replace(every.at(begin), weight=ExactSum(limbs, every.weight.low).carried())
+        found = replace(every.at(begin), weight=ExactSum(limbs, every.weight.low).carry())
         return order[begin], found
 
 
@@ -105,7 +105,7 @@ class Distinct:
         table, classes = OpenTable.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
         names, roles = model.schema.names, table.source.roles
 
-        def counted(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
+        def read(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
             code, _, _ = groups_of(batch, roles, classes, 1)
             mass = weights_of(batch, roles)
             some = np.flatnonzero(code >= 0 if mass is None else (code >= 0) & (mass > 0))
@@ -114,7 +114,7 @@ class Distinct:
             return rows, blocks, code[some].astype(np.int64), None if mass is None else mass[some]
 
         def batches() -> Iterator[tuple[pa.Table, list[Block], Int, Float | None]]:
-            return table.engine.map(table.rows(False), table.columns(model.schema), counted)
+            return table.engine.map(table.rows(False), table.columns(model.schema), read)
 
         content = Content.varying(block for _, blocks, _, _ in batches() for block in blocks)
         held, keys = [], []
@@ -168,9 +168,9 @@ class Distinct:
 
 
 def _rows(keys: Keys, classes: Array) -> Rows:
-    return Rows(keys.code, keys.weight.rounded(), classes)
+    return Rows(keys.code, keys.weight.to_float(), classes)
 
 
 def _fewer(held: list[pa.Table], keys: list[Keys], most: int) -> tuple[list[pa.Table], list[Keys]]:
-    rows, found = Keys.joined(keys).distinct(most)
+    rows, found = Keys.concatenate(keys).distinct(most)
     return [pa.concat_tables(held).take(pa.array(rows))], [found]

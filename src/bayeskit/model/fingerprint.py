@@ -29,9 +29,9 @@ def fingerprint(header: Mapping[str, object], arrays: Mapping[str, Array]) -> st
     >>> fingerprint({"a": 1, "b": 2}, {}) == fingerprint({"b": 2, "a": 1}, {})
     True
     """
-    plain = {name: stored_array(name, arrays[name]) for name in sorted(arrays)}
+    plain = {name: to_stored_array(name, arrays[name]) for name in sorted(arrays)}
     tensors = [[name, CODES[array.dtype.str], array.shape] for name, array in plain.items()]
-    digest = hashlib.sha256(canonical({"header": checked_header(dict(header)), "tensors": tensors}).encode())
+    digest = hashlib.sha256(canonical({"header": check_header(dict(header)), "tensors": tensors}).encode())
     for array in plain.values():
         digest.update(raw_bytes(array))
     return digest.hexdigest()
@@ -42,7 +42,7 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def checked_header(value: Any, depth: int = 1) -> Any:
+def check_header(value: Any, depth: int = 1) -> Any:
     """A header, refused if JSON would change it (but for tuples) or ``read`` refuse it."""
     if depth > DEPTH:
         raise InputError(f"the header is nested more than {DEPTH} deep; flatten it")
@@ -51,11 +51,11 @@ def checked_header(value: Any, depth: int = 1) -> Any:
             for key, part in value.items():
                 if not isinstance(key, str):
                     raise InputError(f"the header has the key {key!r}; use text")
-                checked_header(key, depth)
-                checked_header(part, depth + 1)
+                check_header(key, depth)
+                check_header(part, depth + 1)
         case list() | tuple():
             for part in value:
-                checked_header(part, depth + 1)
+                check_header(part, depth + 1)
         case str() if _SPLIT.search(value):
             raise InputError(f"the header has a character in two surrogates, {value!r}; join them")
         case float() if not math.isfinite(value):
@@ -67,7 +67,7 @@ def checked_header(value: Any, depth: int = 1) -> Any:
     return value
 
 
-def stored_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+def to_stored_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype as files have it, little-endian."""
     kind = dtype.newbyteorder("<")
     if kind.str not in CODES:
@@ -75,9 +75,9 @@ def stored_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     return kind
 
 
-def stored_array(name: str, array: Array) -> Array:
+def to_stored_array(name: str, array: Array) -> Array:
     """The array as files have it (``ascontiguousarray`` would make 0-d 1-d)."""
-    return np.asarray(array, dtype=stored_dtype(name, array.dtype), order="C")
+    return np.asarray(array, dtype=to_stored_dtype(name, array.dtype), order="C")
 
 
 def raw_bytes(array: Array) -> memoryview:

@@ -53,7 +53,7 @@ class Entry:
 Journal = tuple[Entry, ...]
 
 
-def learned_before(journal: Journal, origin: Origin) -> Entry | None:
+def find_learned(journal: Journal, origin: Origin) -> Entry | None:
     """The line that says that the same files have been learned, if any does."""
     same = (entry for entry in journal if origin.sha256 and entry.origin.sha256 == origin.sha256)
     return next(same, None)
@@ -61,7 +61,7 @@ def learned_before(journal: Journal, origin: Origin) -> Entry | None:
 
 def without_origin(journal: Journal, origin: Origin) -> Journal:
     """The journal without a trace of files whose rows were forgotten."""
-    entry = learned_before(journal, origin)
+    entry = find_learned(journal, origin)
     return tuple(replace(e, origin=Origin()) if e is entry else e for e in journal)
 
 

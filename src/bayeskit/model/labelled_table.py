@@ -79,7 +79,7 @@ class LabelledTable:
                 f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"
             )
-        rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _numbered(groups, n))
+        rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _number_groups(groups, n))
         return cls(X, y, weight, rows, roles, batch.beside)
 
     @property
@@ -102,7 +102,7 @@ class LabelledTable:
             name if name is None or not name.startswith(":") else self.beside[name]
             for name in (self.roles.label, self.roles.weight)
         )
-        return OpenTable.opened(source(self.X, y, weight, fold), n_jobs)
+        return OpenTable.open(source(self.X, y, weight, fold), n_jobs)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
@@ -161,7 +161,7 @@ def _held(rows: Any, name: str) -> pa.Array:
     return rows.beside[name] if isinstance(rows, Matrix) else rows.column(name).combine_chunks()
 
 
-def _numbered(groups: Any, n: int) -> Int | None:
+def _number_groups(groups: Any, n: int) -> Int | None:
     """Groups by number; any hashable names will do."""
     if groups is None:
         return None

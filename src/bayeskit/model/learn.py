@@ -49,7 +49,9 @@ class Spec:
         built, named = self.build(schema)
         if not self.keeps_rows:
             return built, named
-        return Naive.alike([FromRows(f.unfitted()) for f, _ in built.components if isinstance(f, Staged)], named), named
+        return Naive.alike(
+            [FromRows(f.first_stage()) for f, _ in built.components if isinstance(f, Staged)], named
+        ), named
 
     @property
     def algebraic(self) -> bool:

@@ -63,7 +63,7 @@ class Model:
     @cached_property
     def weights(self) -> Float:
         """Weight of the rows of each class: (K,)."""
-        return self._exact_weights.rounded()
+        return self._exact_weights.to_float()
 
     @property
     def _exact_weights(self) -> ExactSum:
@@ -86,7 +86,7 @@ class Model:
     @cached_property
     def density(self) -> NaiveDensity:
         """What the posterior adds up: the log-densities, multiplied by the weights where some were fitted."""
-        return self.class_density if self.weighting is None else self.class_density.weighted(self.weighting.weight)
+        return self.class_density if self.weighting is None else self.class_density.with_weights(self.weighting.weight)
 
     @property
     def factor_weights(self) -> dict[Label, float]:
@@ -102,7 +102,7 @@ class Model:
     def reuse_counts(self, structure: Naive, schema: Schema) -> Counted:
         """What was counted, as what another structure of the same columns would have counted."""
         whole = self.counted.statistic
-        features = structure.renamed(self.features, self.structure)
+        features = structure.rename(self.features, self.structure)
         both = Product({"classes": whole["classes"], "features": features}, whole.groups)
         return replace(self.counted, schema=schema, statistic=both)
 
@@ -225,7 +225,7 @@ class Model:
 
     def subtract(self, other: Model) -> Model:
         """The model without the other's rows; what these declared does not join."""
-        return self._with(other, Counted.subtract, self.schema.unify(other.schema.undeclared()))
+        return self._with(other, Counted.subtract, self.schema.unify(other.schema.without_declared()))
 
     def _with(self, other: Model, combine: Callable[[Counted, Counted], Counted], schema: Schema) -> Model:
         structure = self.structure.union(other.structure, schema)

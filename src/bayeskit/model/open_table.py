@@ -44,7 +44,7 @@ class OpenTable:
         known: Mapping[str, str] | None = None,
         keep: str | Collection[str] = (),
     ) -> OpenTable:
-        """The table opened by the engine that reads it; ``known`` and ``keep`` as in ``opened``."""
+        """The table opened by the engine that reads it; ``known`` and ``keep`` as in ``open``."""
         if is_column_vector(y):
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
@@ -57,10 +57,10 @@ class OpenTable:
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
             weight = np.full(len(cast(Any, X)), weight, dtype=np.float64)
-        return cls.opened(source(X, y, weight), n_jobs, known, keep)
+        return cls.open(source(X, y, weight), n_jobs, known, keep)
 
     @classmethod
-    def opened(
+    def open(
         cls,
         given: Source,
         n_jobs: int | None,
@@ -109,7 +109,7 @@ class OpenTable:
         if schema is None:
             return self
         if schema.named and self.source.named:
-            filled = self._filled(schema)
+            filled = self._with_missing(schema)
             schema.check_names(filled.names, filled._keeps, self.place)
             return filled
         if len(self.names) != len(schema.names):
@@ -129,7 +129,7 @@ class OpenTable:
     def _keeps(self, name: str) -> bool:
         return self.kept == ALL or name in self.kept
 
-    def _filled(self, schema: Schema) -> OpenTable:
+    def _with_missing(self, schema: Schema) -> OpenTable:
         """Records in which no row has some column: it is missing in all."""
         lacking = set(schema.names) - set(self.names) if self.source.records else ()
         if not lacking:

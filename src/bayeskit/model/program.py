@@ -67,7 +67,9 @@ class TableInputs:
             terms = tuple(model.density.portable(MemberInputs(self, model, given)))
         except Unportable as why:
             raise Unportable(f"{name}: {why}") from why
-        if view is not None:
+        if view is None:  # neighbours by themselves are one part of an explanation
+            terms = tuple(t if t.columns else replace(t, chain=()) for t in terms)
+        else:
             owner = {name: of for name, (of, _) in view.items()}
             owned = [tuple(dict.fromkeys(owner[name] for name in term.columns)) for term in terms]
             chain = [tuple(owner[name] for name in term.chain) for term in terms]

@@ -97,7 +97,7 @@ class Fitted:
         for part in ("nodes", "families"):
             tables = counted.statistic[part]
             assert isinstance(tables, Tables)
-            counts |= {family[-1]: tables.table(t).rounded()[0] for t, family in enumerate(tables.tables)}
+            counts |= {family[-1]: tables.table(t).to_float()[0] for t, family in enumerate(tables.tables)}
         levels = {node: counted.domain.levels[node] for node in graph.nodes}
         _check_states(levels)
         return cls(_network(graph, levels, tables_from_counts(counts, recipe.smoothing, recipe.ess)), recipe, counted)
@@ -133,7 +133,7 @@ class Fitted:
 
     def subtract(self, other: Fitted, declared: Collection[str] = ()) -> Fitted:
         """Without the other's rows; ``declared`` are the nodes whose states are."""
-        schema = None if other.counted is None else other.counted.schema.undeclared()
+        schema = None if other.counted is None else other.counted.schema.without_declared()
         return self._with(other, schema, Counted.subtract, partial(DistinctRows.subtract, declared=declared))
 
     def _with(

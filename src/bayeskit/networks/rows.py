@@ -39,14 +39,14 @@ class DistinctRows:
     def join(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
         """Equal rows once, those without weight left out."""
         labels, first = distinct(codes)
-        total = mass.placed(labels, len(first))
+        total = mass.place(labels, len(first))
         kept = np.flatnonzero(total.nonzero())
         return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), ExactSum(total.limbs[kept], total.low))
 
     @cached_property
     def weights(self) -> Float:
         """Each rounded once: (rows,)."""
-        return self.mass.rounded()
+        return self.mass.to_float()
 
     @property
     def kept(self) -> bool:
@@ -102,4 +102,4 @@ class DistinctRows:
 def _after(one: ExactSum, two: ExactSum) -> ExactSum:
     """Sums one after the other: (n + m,) of (n,) and (m,)."""
     low, high = min(one.low, two.low), max(one.high, two.high)
-    return ExactSum(np.concatenate([some.widened(low, high).limbs for some in (one, two)]), low)
+    return ExactSum(np.concatenate([some.widen(low, high).limbs for some in (one, two)]), low)

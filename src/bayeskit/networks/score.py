@@ -224,7 +224,7 @@ class Scores:
             _core.count_tables(
                 self._buffer, self._groups, self.weights, columns, start, size, offset[:-1], cells.limbs, cells.low
             )
-        whole = cells.carried().rounded()[0]
+        whole = cells.carry().to_float()[0]
         return [whole[a:b].reshape(shape) for a, b, shape in zip(offset[:-1], offset[1:], shapes, strict=True)]
 
 

@@ -26,7 +26,7 @@ class AdditiveTables:
 
     >>> rows = AdditiveTables(np.array([[0, 0, 0, 1]], dtype=np.int32), np.array([0, 4]), np.zeros((4, 2)),
     ...                       np.array([0, 0, 1, 1]), np.ones(4), np.zeros(4))
-    >>> rows.fitted(np.ones(4)).round(3)[FRONT:]
+    >>> rows.fit(np.ones(4)).round(3)[FRONT:]
     array([[ 0.202, -0.202],
            [-0.337,  0.337]])
     """
@@ -78,7 +78,7 @@ class AdditiveTables:
         _core.sum_by_code(self.codes, self.offset, values, out)
         return out
 
-    def fitted(self, mass: Float, start: Float | None = None, close: float = CLOSE) -> Float:
+    def fit(self, mass: Float, start: Float | None = None, close: float = CLOSE) -> Float:
         """The tables of the least penalised loss, (cells, K); ``start`` is where the search begins.
 
         It ends where a step gains less than ``close`` of the loss.

@@ -52,7 +52,7 @@ class Metric:
         largest = np.full_like(largest, largest.max(initial=0.0)) if bare else largest
         exponent = np.append(np.frexp(largest)[1], np.zeros(ranks)).astype(np.int64)
         plain = np.ones(len(exponent))
-        levels = np.array([used.sum() > 1 for used in rows.occupied()[1].values()], dtype=np.float64)
+        levels = np.array([used.sum() > 1 for used in rows.occupancy()[1].values()], dtype=np.float64)
         made = cls(name, exponent, plain, plain, levels[ordinal == 0], ordinal.astype(np.float64))
         numbers = made.read(kept.numbers, kept.codes).numbers
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -61,7 +61,7 @@ class Metric:
             unit = 1 / span if name == "gower" else plain if bare else 1 / _deviation(rows, numbers)
         weight = plain
         if scale == "mutual_information":
-            strength = np.sqrt(_informed(rows))
+            strength = np.sqrt(_information(rows))
             mine = np.append(strength[: len(schema.numeric)], strength[len(schema.numeric) :][ordinal > 0])
             some = (mine[varied] > 0).any() or (levels * strength[len(schema.numeric) :] > 0).any()
             if name == "gower" and some:
@@ -73,7 +73,7 @@ class Metric:
         if name != "mahalanobis":
             return scaled
         learned = scaled.read(kept.numbers, kept.codes).numbers
-        return cls(name, exponent, scales, weight, scaled.level_weight, made.ordinal, _pooled(rows, learned))
+        return cls(name, exponent, scales, weight, scaled.level_weight, made.ordinal, _pool_covariance(rows, learned))
 
     @property
     def has_volume(self) -> bool:
@@ -111,20 +111,24 @@ class Metric:
         if self.covariance is not None:
             root = _whitening(self.covariance[np.ix_(columns, columns)])
             numbers = numbers @ root
-        power = 1 if self.name in ("manhattan", "gower") else 2
-        weight = self.weight[columns]
-        sheet = BruteForce(
-            np.ascontiguousarray(numbers.T),
-            np.ascontiguousarray(points.codes.T),
-            weight,
-            self.level_weight,
-            power,
-            self.name == "gower",
-        )
-        if self.name == "gower" or np.isnan(numbers).any() or not len(weight):
+        sheet = self._sheet(numbers, points.codes, self.weight[columns], self.level_weight)
+        d, power = len(sheet.weight), sheet.power
+        if self.name == "gower" or np.isnan(numbers).any() or not d:
             return sheet, root
-        tree = often and len(weight) <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** len(weight))
+        tree = often and d <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** d)
         return Tree(sheet) if tree else BlasBruteForce(sheet) if power == 2 else sheet, root
+
+    def comparing(self, points: Queries, columns: Bool) -> BruteForce:
+        """With every point, over some columns of both kinds, (d + c,); distances that are whitened have none."""
+        numbers, levels = np.split(np.flatnonzero(columns), [np.count_nonzero(columns[: len(self.scale)])])
+        levels = levels - len(self.scale)
+        weights = self.weight[numbers], self.level_weight[levels]
+        return self._sheet(points.numbers[:, numbers], points.codes[:, levels], *weights)
+
+    def _sheet(self, numbers: Float, codes: Code, weight: Float, level_weight: Float) -> BruteForce:
+        power = 1 if self.name in ("manhattan", "gower") else 2
+        both = np.ascontiguousarray(numbers.T), np.ascontiguousarray(codes.T)
+        return BruteForce(*both, weight, level_weight, power, self.name == "gower")
 
     def log_volume(self, radius: Float, columns: Bool, root: Float | None) -> Float:
         """log of the volume of balls over some columns, in units of the table."""
@@ -141,7 +145,7 @@ class Metric:
 
 def _deviation(rows: Rows, numbers: Float) -> Float:
     """Of each column over all rows: (d,)."""
-    weight = rows.rows.weight.rounded()[:, None]
+    weight = rows.rows.weight.to_float()[:, None]
     there = np.where(np.isnan(numbers), 0.0, weight)
     total = np.maximum(there.sum(axis=0), 5e-324)
     values = np.where(np.isnan(numbers), 0.0, numbers)
@@ -150,9 +154,9 @@ def _deviation(rows: Rows, numbers: Float) -> Float:
     return out
 
 
-def _pooled(rows: Rows, numbers: Float) -> Float:
+def _pool_covariance(rows: Rows, numbers: Float) -> Float:
     """Covariance within classes over the rows that have both columns, with variances of at least a share of all."""
-    kept, weight = rows.rows, rows.rows.weight.rounded()
+    kept, weight = rows.rows, rows.rows.weight.to_float()
     there = ~np.isnan(numbers)
     apart = np.where(there, numbers, 0.0)
     for c in range(rows.groups):
@@ -179,7 +183,7 @@ def _whitening(covariance: Float) -> Float:
     return out
 
 
-def _informed(rows: Rows) -> Float:
+def _information(rows: Rows) -> Float:
     """What each number column, then each coded one, tells of the class, in nats: (d + coded,)."""
     block, schema = rows.block(), rows.schema
     numbers = of_numbers(Bins.empty(schema.numeric, rows.groups).update(block))

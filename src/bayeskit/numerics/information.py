@@ -36,7 +36,7 @@ def mutual_information(table: Float) -> float:
 
 def of_levels(tables: Tables) -> dict[str, float]:
     """Of each coded column."""
-    return {names[0]: mutual_information(tables.table(t).rounded()) for t, names in enumerate(tables.tables)}
+    return {names[0]: mutual_information(tables.table(t).to_float()) for t, names in enumerate(tables.tables)}
 
 
 def of_numbers(bins: Bins) -> dict[str, float]:

@@ -80,14 +80,14 @@ class Evidence:
         )
         return float(np.exp(best.x))
 
-    def fitted(
+    def fit(
         self, toward: Float, strength: float, bias_strength: float, near: tuple[Float, Float] | None = None
     ) -> tuple[Float, Float]:
         """Weights >= 0, (J,), and biases, (K,), of the least loss + strength/2 |weight - toward|^2 + the like of bias.
 
         >>> terms = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
         >>> seen = Evidence.of(terms, np.log([0.5, 0.5]), np.array([0, 1]))
-        >>> seen.fitted(np.ones(2), 1.0, 1.0)[0].round(2)
+        >>> seen.fit(np.ones(2), 1.0, 1.0)[0].round(2)
         array([1.31, 1.  ])
         """
         k, j = self.terms.shape[1:]

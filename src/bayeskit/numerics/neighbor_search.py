@@ -65,23 +65,64 @@ class BruteForce:
     def points(self) -> int:
         return int(self.numbers.shape[1])
 
-    def distances(self, asked: Queries) -> Float:
-        gaps, shared = np.empty((2, len(asked), self.points))
+    def gaps(self, asked: Queries) -> Gaps:
+        """Their sum, the weight of the columns that row and point have, (n, points), and of the row's, (n, 1)."""
+        total, shared = np.empty((2, len(asked), self.points))
         numbers, codes = np.ascontiguousarray(asked.numbers), np.ascontiguousarray(asked.codes)
         weights = self.weight, self.power == 2
-        _core.partial_distances(numbers, self.numbers, *weights, codes, self.codes, self.code_weight, gaps, shared)
-        whole = np.where(np.isnan(numbers), 0.0, self.weight).sum(axis=1, keepdims=True)
+        _core.partial_distances(numbers, self.numbers, *weights, codes, self.codes, self.code_weight, total, shared)
+        return Gaps(total, shared, np.where(np.isnan(numbers), 0.0, self.weight).sum(axis=1, keepdims=True))
+
+    def lengths(self, gaps: Gaps) -> Float:
+        """The distances that gaps make, infinite where nothing can be compared: (n, points)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            gaps /= shared if self.mean else shared / whole
-        gaps[shared == 0] = np.inf
-        return np.sqrt(gaps) if self.power == 2 else gaps
+            out: Float = gaps.total / (gaps.shared if self.mean else gaps.shared / gaps.whole)
+        out[gaps.shared == 0] = np.inf
+        return np.sqrt(out) if self.power == 2 else out
+
+    def distances(self, asked: Queries) -> Float:
+        return self.lengths(self.gaps(asked))
 
     def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
-        index = np.full((len(asked), most), -1, dtype=np.int64)
-        best = np.full((len(asked), most), np.inf)
-        for rows in blocks(len(asked), self.points):
-            _core.merge_smallest(self.distances(asked.at(rows)), 0, best[rows], index[rows])
-        return index, best
+        return _nearest(self, asked, most)
+
+
+class Gaps(NamedTuple):
+    """Sums over columns, which add up."""
+
+    total: Float  # (n, points)
+    shared: Float  # (n, points)
+    whole: Float  # (n, 1)
+
+    def with_more(self, other: Gaps) -> Gaps:
+        """Over the columns of both."""
+        return Gaps(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Distances of some rows to all points, measured before; a row is asked for by its place, its only number."""
+
+    known: Float  # (n, points)
+
+    @property
+    def points(self) -> int:
+        return int(self.known.shape[1])
+
+    def distances(self, asked: Queries) -> Float:
+        return self.known[asked.numbers[:, 0].astype(np.int64)]
+
+    def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
+        return _nearest(self, asked, most)
+
+
+def _nearest(search: Search, asked: Queries, most: int) -> tuple[Int, Float]:
+    """From the distances to all points."""
+    index = np.full((len(asked), most), -1, dtype=np.int64)
+    best = np.full((len(asked), most), np.inf)
+    for rows in blocks(len(asked), search.points):
+        _core.merge_smallest(search.distances(asked.at(rows)), 0, best[rows], index[rows])
+    return index, best
 
 
 @dataclass(frozen=True)
@@ -238,7 +279,7 @@ def near(search: Search, asked: Queries, k: float, masses: PointWeights) -> Near
         beyond[todo] = np.where(after, distance, np.inf).min(axis=1)
         tied = todo[there & ~done]  # more at this distance than were looked at
         for rows in blocks(len(tied), search.points):
-            found.append(_tied(search, asked, masses, tied[rows], radius, beyond))
+            found.append(_find_ties(search, asked, masses, tied[rows], radius, beyond))
         todo = todo[~there & ~done]
         most = min(4 * most, search.points)
     if not found:
@@ -248,7 +289,7 @@ def near(search: Search, asked: Queries, k: float, masses: PointWeights) -> Near
     return NearestPoints(n, row[order], index[order], distance[order], mass[order], radius, beyond)
 
 
-def _tied(
+def _find_ties(
     search: Search, asked: Queries, masses: PointWeights, rows: Int, radius: Float, beyond: Float
 ) -> tuple[Int, Int, Float, Float]:
     """All points no farther than a radius already known; ``beyond`` is written."""

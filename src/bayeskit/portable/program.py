@@ -18,7 +18,8 @@ their code (``missingCode`` is the code of a missing value: -1, or a level of it
 
 A result is a number, or one for each class. log 0 is minus infinity, and what is undefined is NaN. A member adds up
 its ``terms`` and the logarithms of its ``base``: log P(c, x). Each term names the columns it is of; to explain it,
-several are revealed in the order of the columns, or add up by the chain rule of a normal density (``chain``). Where all
+several are revealed in the order of the columns, or add up by the chain rule of a normal density (``chain``); that of
+neighbours names none, and ``chain`` says which column each of its numbers comes from and is revealed with. Where all
 classes have minus infinity, the ``tail`` of each term decides, as smoothing vanishes: [zeros, size, rest] are the
 factors that are zero, log2 of the magnitude of a term beyond the range of a double (null: never), and the rest. The
 classes that the prior allows run; those with the fewest zeros go on; of these those with the smallest sum of magnitudes
@@ -82,7 +83,7 @@ class Term:
     columns: tuple[str, ...]
     value: Any  # by class
     tail: Tail | None = None
-    chain: tuple[str, ...] = ()  # of a normal density of numbers alone, the column of each: they add up one by one
+    chain: tuple[str, ...] = ()  # of normal densities and neighbours, the column of each number: they add up one by one
 
     @property
     def limit(self) -> Tail:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Int, Label, TableLike
-from bayeskit.ensemble.explanation import BACK_OFF, NEIGHBOURS
+from bayeskit.ensemble.explanation import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explains, Explanation
 from bayeskit.reports import drawing
@@ -22,7 +22,7 @@ STEPS = 8  # columns in a waterfall
 SMALL = 0.005  # bits that are not worth a line
 FEW = 20  # columns shown at first
 MOST, WORTH = 4, 0.1  # columns named on each side of a case, if they moved the odds by so many bits
-NO_COLUMNS = (BACK_OFF, NEIGHBOURS, PART)  # parts of an explanation
+NO_COLUMNS = (BACK_OFF, PART)  # parts of an explanation
 SAME = 1e-6  # a model fitted again predicts what was predicted
 
 
@@ -181,4 +181,4 @@ def _name_part(explained: Explanation, i: int, j: int) -> Safe:
 
 def part_name(part: str) -> str:
     """A part of an explanation as a reader of the page knows it."""
-    return {BACK_OFF: "kept from being certain", NEIGHBOURS: "similar rows", PART: "similar rows"}.get(part, part)
+    return {BACK_OFF: "kept from being certain", PART: "similar rows"}.get(part, part)

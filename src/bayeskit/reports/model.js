@@ -10,8 +10,8 @@ function modelOf(program, tables) {
   const pool = { base: program.pool.base.map(number), own: program.pool.own.map(number), backOff: program.pool.backOff };
   const input = (q, value) => (q.levels ? (value === null ? q.missingCode : q.codes[value]) : value === null ? NaN : value);
 
-  // What the prior begins with, and what each column, the neighbours and the backing-off add, as Python's explanations
-  // have it: all that a member says counts as much as the member, and as much as it shows after backing off.
+  // What the prior begins with, and what each column, neighbours by themselves and the backing-off add, as Python has
+  // it: all that a member says counts as much as the member, and as much as it shows after backing off.
   function terms() {
     let first = added(pool.base, prior.map((p, k) => Math.log(p) - Math.log(program.prior[k])));
     let columnTerms = [...questions.map(zeros), zeros(), zeros()];

@@ -141,7 +141,7 @@ def _prior(labels: Sequence[Label], prior: Float) -> str:
 
 def _describe_model(record: Model) -> list[str]:
     said = [_prior(record.classes.tolist(), np.exp(record.log_prior()))]
-    arcs = [arc for d in record.density.densities if isinstance(d, NetworkedDensity) for arc in d.named()]
+    arcs = [arc for d in record.density.densities if isinstance(d, NetworkedDensity) for arc in d.name_families()]
     joined = [(name, parents) for name, parents in arcs if parents]
     if joined:
         named = [

@@ -31,12 +31,12 @@ class Batch:
         return Batch(self.numbers[rows], self.codes[rows], self.group[rows], weight, self.keys[rows])
 
     @staticmethod
-    def joined(parts: Sequence[Batch]) -> Batch:
+    def concatenate(parts: Sequence[Batch]) -> Batch:
         parts = [p for p in parts if len(p)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
-        limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
+        limbs = np.concatenate([p.weight.widen(low, high).limbs for p in parts])
         columns = zip(*((p.numbers, p.codes, p.group, p.keys) for p in parts), strict=True)
         numbers, codes, group, keys = map(np.concatenate, columns)
         return Batch(numbers, codes, group, ExactSum(limbs, low), keys)
@@ -56,7 +56,7 @@ class Batch:
         equal &= self.group[mine] == other.group[theirs]
         return equal
 
-    def sorted(self) -> tuple[Batch, Int]:
+    def sort(self) -> tuple[Batch, Int]:
         """In the one order that does not depend on how rows came, and where stretches of equal rows begin."""
         order = np.argsort(self.fingerprint, kind="stable")
         alike = self.fingerprint[order[1:]] == self.fingerprint[order[:-1]]
@@ -70,12 +70,12 @@ class Batch:
 
     def canonical(self) -> Batch:
         """Sorted, equal rows as one."""
-        rows, begin = self.sorted()
+        rows, begin = self.sort()
         if len(begin) == len(rows):
             return rows
         limbs = np.add.reduceat(rows.weight.limbs, begin, axis=0)
         keys = np.minimum.reduceat(rows.keys, begin)
-        return replace(rows.at(begin), weight=ExactSum(limbs, rows.weight.low).carried(), keys=keys)
+        return replace(rows.at(begin), weight=ExactSum(limbs, rows.weight.low).carry(), keys=keys)
 
 
 def bits(numbers: Float) -> Int:

@@ -30,12 +30,12 @@ class Weighed:
     @cached_property
     def weights(self) -> Float:
         """Of the cells: (G, m)."""
-        return self.cells.rounded()
+        return self.cells.to_float()
 
     @cached_property
     def pooled(self) -> Float:
         """Of the cells over all groups: (m,)."""
-        out: Float = self.cells.total().rounded()[0]
+        out: Float = self.cells.total().to_float()[0]
         return out
 
 
@@ -88,7 +88,7 @@ class Bins(Weighed):
         )
         if codes is None and not len(self.edges):  # the first rows, of weight 1
             return replace(self, exponent=exponent, edges=edges, offset=offset, cells=ExactSum(counts[..., None], 0))
-        grown = self._moved(exponent, edges, offset, moves)
+        grown = self._move(exponent, edges, offset, moves)
         if codes is None or weights is None:  # the same as rows of weight 1
             return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
         cells = grown.cells.room(*_core.limb_window(1.0, 1.0, 0, *weight_range(weights)))
@@ -96,24 +96,24 @@ class Bins(Weighed):
         sizes = np.diff(offset).astype(np.int32)
         place = every[:-1].astype(np.int32)
         _core.count_tables(codes, groups, weights, place, every, sizes, offset[:-1], cells.limbs, cells.low)
-        return replace(grown, cells=cells.carried())
+        return replace(grown, cells=cells.carry())
 
     def _on(self, exponent: Int, edges: Float, offset: Int) -> Self:
         """The same weights in cells that hold all of these, at exponents at least as large."""
         if len(edges) == len(self.edges) and np.array_equal(edges, self.edges) and np.array_equal(offset, self.offset):
             return replace(self, exponent=exponent)
-        return self._moved(exponent, edges, offset, _core.find_bins(self.edges, self.offset, edges, offset, exponent))
+        return self._move(exponent, edges, offset, _core.find_bins(self.edges, self.offset, edges, offset, exponent))
 
-    def _moved(self, exponent: Int, edges: Float, offset: Int, moves: Int) -> Self:
+    def _move(self, exponent: Int, edges: Float, offset: Int, moves: Int) -> Self:
         return replace(
             self,
             exponent=exponent,
             edges=edges,
             offset=offset,
-            cells=self.cells.placed(moves, len(edges), axis=1),
+            cells=self.cells.place(moves, len(edges), axis=1),
         )
 
-    def _occupied_only(self) -> Self:
+    def _drop_empty(self) -> Self:
         """Without cells that carry no weight."""
         used = self.cells.nonzero().any(axis=0)
         if used.all():
@@ -123,7 +123,7 @@ class Bins(Weighed):
         offset = ends[self.offset].astype(np.int64)
         return replace(self, edges=self.edges[used], offset=offset, cells=ExactSum(kept, self.cells.low))
 
-    def coarsened(self, exponent: Int) -> Self:
+    def coarsen(self, exponent: Int) -> Self:
         """On a grid at least as coarse as the exponents given."""
         wide = np.maximum(self.exponent, exponent)
         nothing = np.empty(0), np.zeros_like(self.offset)
@@ -131,7 +131,7 @@ class Bins(Weighed):
         return self._on(wide, edges, offset)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return replace(self, cells=self.cells.placed(groups, n_groups))._occupied_only()
+        return replace(self, cells=self.cells.place(groups, n_groups))._drop_empty()
 
     def over_columns(self, like: Self, /) -> Self:
         place = {name: j for j, name in enumerate(self.columns)}
@@ -156,16 +156,16 @@ class Bins(Weighed):
         return replace(mine, cells=mine.cells + theirs.cells)
 
     def subtract(self, other: Self, /) -> Self:
-        mine = self.coarsened(other.exponent)
+        mine = self.coarsen(other.exponent)
         moves = _core.find_bins(other.edges, other.offset, mine.edges, mine.offset, mine.exponent)
         strange = np.flatnonzero(moves < 0)
         if len(strange):
             raise ForgetError(self._refusal(other, int(strange[0])))
-        cells = mine.cells - other.cells.placed(moves, len(mine.edges), axis=1)
+        cells = mine.cells - other.cells.place(moves, len(mine.edges), axis=1)
         wrong = np.flatnonzero(cells.negative().any(axis=0))
         if len(wrong):
             raise ForgetError(mine._refusal(mine, int(wrong[0])))
-        return replace(mine, cells=cells)._occupied_only()
+        return replace(mine, cells=cells)._drop_empty()
 
     @staticmethod
     def _refusal(of: Bins, cell: int) -> str:
@@ -175,14 +175,14 @@ class Bins(Weighed):
             f"below {float(of.edges[cell])!r}; the model stays as it was"
         )
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         return np.asarray(self.cells.nonzero().any(axis=1)), {}
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the values of each column by group: (G,) each."""
         for j, name in enumerate(self.columns):
             part = self.cells.limbs[:, self.offset[j] : self.offset[j + 1]]
-            yield name, ExactSum(part.sum(axis=1), self.cells.low).carried()
+            yield name, ExactSum(part.sum(axis=1), self.cells.low).carry()
 
     def arrays(self) -> dict[str, Array]:
         return {
@@ -203,11 +203,11 @@ class Bins(Weighed):
         if cells.negative().any():
             raise ValueError("the weight of a cell is negative")
         back = replace(self, exponent=exponent, edges=edges, offset=offset, cells=cells)
-        again = back.coarsened(exponent)
+        again = back.coarsen(exponent)
         same = np.array_equal(again.edges, edges) and np.array_equal(again.offset, offset)
         if not same or (again.exponent != exponent).any() or np.signbit(edges[edges == 0]).any():
             raise ValueError("the cells of a column are not those of its grid")
-        if len(back._occupied_only().edges) < len(edges):
+        if len(back._drop_empty().edges) < len(edges):
             raise ValueError("a cell has no weight")
         return back
 

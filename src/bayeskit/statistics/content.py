@@ -102,7 +102,7 @@ def _alike(block: Block, names: Sequence[str], first: Block) -> tuple[str, ...]:
     for rows in (HEAD, block.rows) if block.rows > HEAD else (block.rows,):
         numeric = [name for name in names if name in block.schema.numeric_index]
         coded = [name for name in names if name in block.schema.coded_index and name not in numeric]
-        here = block.coded(coded)
+        here = block.code_positions(coded)
         alike = (block.codes[here, :rows] == first.codes[here]).all(axis=1)
         same = dict(zip(numeric, _same(block.columns(numeric), first.columns(numeric), rows).tolist(), strict=True))
         same |= zip(coded, alike.tolist(), strict=True)

@@ -54,8 +54,8 @@ class Counted:
     ) -> Counted:
         """Nothing counted yet; declared classes and levels are known from the start."""
         classes = Levels.of(schema.classes)
-        levels = {c.name: Levels.shared(c.declared) for c in schema.coded_columns}
-        bare = Domain(Levels(), dict.fromkeys(levels, Levels.shared(())))
+        levels = {c.name: Levels.intern(c.declared) for c in schema.coded_columns}
+        bare = Domain(Levels(), dict.fromkeys(levels, Levels.intern(())))
         ranges = Ranges.empty(len(schema.numeric))
         return cls(schema, bare, statistic(0), ranges, roles, folds)._on(Domain(classes, levels))
 
@@ -66,7 +66,7 @@ class Counted:
         ranges = self.ranges.update(block)
         return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, tally=self.tally + tally)
 
-    def emptied(self) -> Counted:
+    def without_counts(self) -> Counted:
         """The same classes and levels, with nothing counted."""
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
         bare = self.statistic.place(nowhere, self.statistic.groups, {})
@@ -77,7 +77,7 @@ class Counted:
         ``encode_asked``."""
         return encode_asked(batch, self.schema, self.domain, guarded)
 
-    def learned(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
+    def block_with_classes(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
         """A batch of rows that have been counted, with their classes and weights, for leave-one-out."""
         block, domain, _ = encode(batch, self.schema, self.domain, self.roles if roles is None else roles)
         if domain != self.domain:
@@ -114,7 +114,7 @@ class Counted:
             statistic=self.statistic.over_columns(like),
             ranges=self.ranges.over_columns(self.schema.numeric, schema.numeric),
         )
-        known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
+        known = {c.name: levels[c.name].union(Levels.intern(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))
 
     def declaring(self, schema: Schema) -> Counted:
@@ -139,7 +139,7 @@ class Counted:
                 self._knows(f"column {name!r}", self.domain.levels[name], levels)
         left = self.statistic.subtract(theirs._on(self.domain).statistic)
         rest = replace(self, statistic=left, ranges=self.ranges.subtract(other.ranges))
-        if heavy := rest.outweighed():
+        if heavy := rest.find_outweighed():
             raise ForgetError(
                 f"these rows cannot have been learned: without them column {heavy!r} would have more values than its "
                 f"class has rows; the model stays as it was"
@@ -179,9 +179,9 @@ class Counted:
     def weight(self) -> float:
         """Of all rows."""
         (_, rows), *_ = self.statistic["classes"].column_weights()
-        return float(rows.total().rounded()[0])
+        return float(rows.total().to_float()[0])
 
-    def outweighed(self) -> str | None:
+    def find_outweighed(self) -> str | None:
         """A column with more weight than the rows of its class, which no table can have."""
         if "classes" not in self.statistic.parts:
             return None
@@ -210,7 +210,7 @@ class Counted:
 
         Refused where the levels of a column are of several types, or those of a binary one more than two.
         """
-        groups, occupied = self.statistic.occupied()
+        groups, occupied = self.statistic.occupancy()
         classes = groups.reshape(-1, self.folds).any(axis=1)
         domain = Domain(self.domain.classes.canonical(classes | self._declared_classes), self._levels_there(occupied))
         for name, levels in domain.levels.items():
@@ -226,9 +226,9 @@ class Counted:
                 )
         return self._on(domain)
 
-    def trimmed(self) -> Counted:
+    def trim(self) -> Counted:
         """Without undeclared levels that carry no weight; the classes stay."""
-        return self._on(Domain(self.domain.classes, self._levels_there(self.statistic.occupied()[1])))
+        return self._on(Domain(self.domain.classes, self._levels_there(self.statistic.occupancy()[1])))
 
     def _levels_there(self, occupied: Mapping[str, Bool]) -> dict[str, Levels]:
         """The declared and the occupied levels of each column."""
@@ -269,13 +269,13 @@ class Counted:
 
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""
-        return self.trained(np.arange(self.folds) != fold)
+        return self.train_on(np.arange(self.folds) != fold)
 
-    def trained(self, kept: Bool) -> Counted:
+    def train_on(self, kept: Bool) -> Counted:
         """Some folds together, as if there were no others: a level that only the others have was never seen."""
-        return replace(self.pooled(kept).trimmed(), ranges=Ranges.unknown(len(self.schema.numeric)))
+        return replace(self.pool(kept).trim(), ranges=Ranges.unknown(len(self.schema.numeric)))
 
-    def pooled(self, kept: Bool | None = None) -> Counted:
+    def pool(self, kept: Bool | None = None) -> Counted:
         """Some folds together, all unless marked in ``kept``, with classes and levels as they are."""
         kept = np.ones(self.folds, dtype=bool) if kept is None else kept
         classes = np.arange(len(self.domain.classes))

@@ -44,15 +44,15 @@ class Cuts:
         flat = cells.limbs.reshape(self.groups, d * size, -1)
         sizes, place = np.full(d, size, dtype=np.int32), every[:-1].astype(np.int32)
         _core.count_tables(codes, block.groups, block.weights, place, every, sizes, size * every[:-1], flat, cells.low)
-        return replace(self, cells=cells.carried())
+        return replace(self, cells=cells.carry())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return replace(self, cells=self.cells.placed(groups, n_groups))
+        return replace(self, cells=self.cells.place(groups, n_groups))
 
     def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        return replace(self, columns=like.columns, cells=self.cells.placed(index, len(target), axis=1))
+        return replace(self, columns=like.columns, cells=self.cells.place(index, len(target), axis=1))
 
     def merge(self, other: Self, /) -> Self:
         return replace(self, cells=self.cells + other.cells)
@@ -67,13 +67,13 @@ class Cuts:
             )
         return replace(self, cells=cells)
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         return np.asarray(self.cells.nonzero().any(axis=(1, 2))), {}
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the values of each column by group: (G,) each."""
         for j, name in enumerate(self.columns):
-            yield name, ExactSum(self.cells.limbs[:, j].sum(axis=1), self.cells.low).carried()
+            yield name, ExactSum(self.cells.limbs[:, j].sum(axis=1), self.cells.low).carry()
 
     def column(self, j: int) -> ExactSum:
         """The cells of one column: (G, m + 1)."""

@@ -25,8 +25,8 @@ DOUBT = 2.0**-10  # a difference of doubles below this share of them is computed
 class ExactSum:
     """An array of exact sums.
 
-    >>> tenth = ExactSum.zeros((1,)).widened(-2, 3)
-    >>> tenth.shape, tenth.rounded()
+    >>> tenth = ExactSum.zeros((1,)).widen(-2, 3)
+    >>> tenth.shape, tenth.to_float()
     ((1,), array([0.]))
     """
 
@@ -47,7 +47,7 @@ class ExactSum:
         codes, spare = np.arange(len(values), dtype=np.int32), cls.zeros((len(values), 1))
         nothing = (spare.limbs, spare.low)
         _core.add_moments(where, still, len(values), codes, values, out.limbs, out.low, *nothing, *nothing)
-        return cls(out.limbs[:, 0], out.low).carried()
+        return cls(out.limbs[:, 0], out.low).carry()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,31 +57,31 @@ class ExactSum:
     def high(self) -> int:
         return self.low + int(self.limbs.shape[-1])
 
-    def widened(self, low: int, high: int) -> ExactSum:
+    def widen(self, low: int, high: int) -> ExactSum:
         """The same sums over a window that holds limbs low..high-1; itself if it does already."""
         below, above = max(self.low - low, 0), max(high - self.high, 0)
         if not below and not above:
             return self
         limbs = np.zeros((*self.shape, below + self.limbs.shape[-1] + above), dtype=np.int64)
         limbs[..., below : below + self.limbs.shape[-1]] = self.limbs
-        return ExactSum(limbs, self.low - below).carried()
+        return ExactSum(limbs, self.low - below).carry()
 
     def room(self, low: int, high: int) -> ExactSum:
         """A copy over a window at least that wide, to be added to in place."""
-        wide = self.widened(low, high)
+        wide = self.widen(low, high)
         return ExactSum(wide.limbs.copy(), wide.low) if wide is self else wide
 
-    def carried(self) -> ExactSum:
+    def carry(self) -> ExactSum:
         """Carries resolved in place, one limb added where the top one is full."""
         if _core.carry_limbs(self.limbs.reshape(-1, self.limbs.shape[-1])):
             wide = np.zeros((*self.shape, self.limbs.shape[-1] + 1), dtype=np.int64)
             wide[..., :-1] = self.limbs
-            return ExactSum(wide, self.low).carried()
+            return ExactSum(wide, self.low).carry()
         return self
 
     def canonical(self) -> ExactSum:
         """The shortest window: equal sums have equal canonical limbs."""
-        flat = self.carried().limbs
+        flat = self.carry().limbs
         low, width = self.low, flat.shape[-1]
         while width > 1:  # fold the top limb down while the one below can carry its sign
             top = flat[..., width - 2] + (flat[..., width - 1] << 32)
@@ -98,25 +98,25 @@ class ExactSum:
         flat = flat[..., used[0] :]
         return ExactSum(np.ascontiguousarray(flat), low + int(used[0]))
 
-    def _combined(self, other: ExactSum, sign: int) -> ExactSum:
+    def _combine(self, other: ExactSum, sign: int) -> ExactSum:
         low, high = min(self.low, other.low), max(self.high, other.high)
-        mine, theirs = self.widened(low, high), other.widened(low, high)
-        return ExactSum(mine.limbs + sign * theirs.limbs, low).carried()
+        mine, theirs = self.widen(low, high), other.widen(low, high)
+        return ExactSum(mine.limbs + sign * theirs.limbs, low).carry()
 
     def __add__(self, other: ExactSum) -> ExactSum:
-        return self._combined(other, 1)
+        return self._combine(other, 1)
 
     def __sub__(self, other: ExactSum) -> ExactSum:
-        return self._combined(other, -1)
+        return self._combine(other, -1)
 
-    def placed(self, index: Int, n: int, axis: int = 0) -> ExactSum:
+    def place(self, index: Int, n: int, axis: int = 0) -> ExactSum:
         """Entries along an axis moved to ``index`` (many-to-one sums, -1 drops) among n."""
         if n == len(index) == self.shape[axis] and np.array_equal(index, np.arange(n)):
             return self
         moved = np.moveaxis(self.limbs, axis, 0)
         kept = np.flatnonzero(index >= 0)
         if n == 1 and len(kept) == len(index) > 0:
-            return ExactSum(np.ascontiguousarray(self.limbs.sum(axis=axis, keepdims=True)), self.low).carried()
+            return ExactSum(np.ascontiguousarray(self.limbs.sum(axis=axis, keepdims=True)), self.low).carry()
         if np.bincount(index[kept], minlength=1).max() <= 1:
             whole = np.zeros((*self.shape[:axis], n, *self.limbs.shape[axis + 1 :]), dtype=np.int64)
             if axis == 0:  # one block each, without a copy of them all between
@@ -129,22 +129,22 @@ class ExactSum:
         order = kept[np.argsort(index[kept], kind="stable")]
         first = np.flatnonzero(np.diff(index[order], prepend=-1))
         out[index[order[first]]] = np.add.reduceat(moved[order], first, axis=0)
-        return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low).carried()
+        return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low).carry()
 
     def total(self) -> ExactSum:
         """The sum over axis 0, kept as an axis of one."""
-        return ExactSum(self.limbs.sum(axis=0, keepdims=True), self.low).carried()
+        return ExactSum(self.limbs.sum(axis=0, keepdims=True), self.low).carry()
 
     def stretches(self, starts: Int) -> ExactSum:
         """Sums over (n,) from one start to the next: (starts - 1,)."""
-        return ExactSum(_core.sparse_group_sums(starts, self.limbs), self.low).carried()
+        return ExactSum(_core.sparse_group_sums(starts, self.limbs), self.low).carry()
 
     @cached_property
     def across(self) -> ExactSum:
         """The sum over the second of two axes: (G,) of (G, d)."""
         return self.flat().stretches(np.arange(self.shape[0] + 1) * self.shape[1])
 
-    def rounded(self) -> Float:
+    def to_float(self) -> Float:
         """Each sum rounded once to a double."""
         flat = np.ascontiguousarray(self.limbs.reshape(-1, self.limbs.shape[-1]))
         return _core.round_sums(flat, self.low).reshape(self.shape)
@@ -155,12 +155,12 @@ class ExactSum:
 
     def without(self, index: Int, mass: Float) -> Float:
         """Cell index[i] without mass[i], for each i: (n,). Exact where the difference would cancel; (cells,) only."""
-        cell = self.rounded()[index]
+        cell = self.to_float()[index]
         left = cell - mass
         doubt = np.flatnonzero(~(left > DOUBT * cell) | ~np.isfinite(cell))
         if len(doubt):
             cells = ExactSum(self.limbs[index[doubt]], self.low)
-            left[doubt] = (cells - ExactSum.of(mass[doubt])).rounded()
+            left[doubt] = (cells - ExactSum.of(mass[doubt])).to_float()
         return left
 
     def negative(self) -> Bool:

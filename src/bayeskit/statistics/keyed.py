@@ -66,7 +66,9 @@ class Keyed:
     def _codes(self, block: Block) -> tuple[Int, Int]:
         """The columns in which rows may differ, and what each row holds there, (columns, rows); 0 in the others."""
         if not self.patterns:
-            return np.arange(len(self.span)), np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
+            return np.arange(len(self.span)), np.maximum(block.codes[block.code_positions(self.columns)], -1).astype(
+                np.int64
+            )
         columns, span = block.numbers(self.columns)
         varying = np.flatnonzero(span[RangeRow.MISSING])
         codes = np.empty((len(varying), block.rows), dtype=np.int64)
@@ -115,11 +117,11 @@ class Keyed:
     def subtract(self, other: Self, /) -> Self:
         mine, theirs = self._over(other.keys), other._over(self.keys)
         left = replace(mine, inner=mine.inner.subtract(theirs.inner))
-        used, _ = left.inner.occupied()
+        used, _ = left.inner.occupancy()
         index = np.where(used, np.cumsum(used) - 1, -1)
         return replace(left, keys=left.keys[used], inner=left.inner.place(index, int(used.sum()), {}))
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         groups = np.zeros(self.groups, dtype=bool)
         groups[self.keys[:, 0]] = True
         if self.patterns:
@@ -131,7 +133,7 @@ class Keyed:
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         for name, weight in self.inner.column_weights():
-            yield name or " x ".join(self.columns), weight.placed(self.keys[:, 0], self.groups)
+            yield name or " x ".join(self.columns), weight.place(self.keys[:, 0], self.groups)
 
     def arrays(self) -> dict[str, Array]:
         inner = {f"of/{name}": array for name, array in self.inner.arrays().items()}
@@ -149,7 +151,7 @@ class Keyed:
             raise ValueError("a key is negative, or of no group or level there is")
         if len(distinct(keys)[0]) < len(keys) or not np.array_equal(distinct(keys)[0], keys):
             raise ValueError("the keys are not in order")
-        if not inner.occupied()[0].all():
+        if not inner.occupancy()[0].all():
             raise ValueError("a key has no weight")
         known = dict(zip(self.columns, sizes.tolist(), strict=True))
         return replace(self, span=known, keys=np.array(keys, dtype=np.int64), inner=inner)

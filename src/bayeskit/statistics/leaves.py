@@ -39,6 +39,11 @@ class TreeColumn:
     holes: bool = False  # whether missing numbers are a level
     others: bool = False
 
+    def __post_init__(self) -> None:
+        apart = np.array(self.cuts, dtype=np.float64)
+        if not (np.isfinite(apart).all() and (np.diff(apart) > 0).all() and len(set(self.levels)) == len(self.levels)):
+            raise InputError(f"column {self.name!r} of trees has cuts that do not rise, or a level twice")
+
     @property
     def size(self) -> int:
         return len(self.cuts) + 1 + self.holes if self.numeric else len(self.levels) + self.others
@@ -47,7 +52,7 @@ class TreeColumn:
         """(n,)"""
         if self.numeric:
             cell = cell_of(block.numeric.column(block.schema.numeric_index[self.name]), np.array(self.cuts))
-            absent = len(self.cuts) + 1 if self.holes else MISSING
+            absent = np.where(block.unknown(self.name), MISSING, len(self.cuts) + 1) if self.holes else MISSING
             return np.where(cell < 0, absent, cell).astype(np.uint8)
         words = block.levels[self.name].words.view(np.int64).tolist() if self.name in block.levels else []
         at = {word: i for i, word in enumerate(self.levels)}
@@ -184,9 +189,9 @@ class Leaves:
     def subtract(self, other: Self, /) -> Self:
         return replace(self, leaves=self.leaves.subtract(other.leaves), levels=self.levels.subtract(other.levels))
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
-        groups, _ = self.leaves.occupied()
-        return groups, self.levels.occupied()[1]
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
+        groups, _ = self.leaves.occupancy()
+        return groups, self.levels.occupancy()[1]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
         yield from self.levels.column_weights()

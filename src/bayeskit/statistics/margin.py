@@ -112,7 +112,7 @@ def _(statistic: Product) -> Iterator[tuple[str, Margin]]:
 @_margins.register
 def _(statistic: Moments) -> Iterator[tuple[str, Margin]]:
     whole = statistic.total()
-    weight = whole.present.rounded()[0]
+    weight = whole.present.to_float()[0]
     mean, deviation, _ = whole.finish()
     for j, name in enumerate(statistic.columns):
         yield name, Margin(sums=(Summed(statistic.view, float(weight[j]), float(mean[0, j]), float(deviation[0, j])),))
@@ -130,14 +130,14 @@ def _(statistic: Keyed) -> Iterator[tuple[str, Margin]]:
         return
     (_, weights), *_rest = statistic.inner.column_weights()
     for j, (name, size) in enumerate(statistic.span.items(), 1):
-        yield name, Margin(levels=_counted(statistic.keys[:, j], weights.rounded(), size))
+        yield name, Margin(levels=_count(statistic.keys[:, j], weights.to_float(), size))
 
 
 @_margins.register
 def _(statistic: Tables) -> Iterator[tuple[str, Margin]]:
     for t, names in enumerate(statistic.tables):
         if len(names) == 1:
-            yield names[0], Margin(levels=statistic.table(t).total().rounded()[0])
+            yield names[0], Margin(levels=statistic.table(t).total().to_float()[0])
 
 
 @_margins.register
@@ -164,7 +164,7 @@ def _(statistic: Bins) -> Iterator[tuple[str, Margin]]:
 @_margins.register
 def _(statistic: Cuts) -> Iterator[tuple[str, Margin]]:
     for j, name in enumerate(statistic.columns):
-        weights = statistic.column(j).total().rounded()[0]
+        weights = statistic.column(j).total().to_float()[0]
         yield name, Margin(cells=Cells(np.array([*statistic.cuts, np.inf]), weights))
 
 
@@ -172,8 +172,8 @@ def _(statistic: Cuts) -> Iterator[tuple[str, Margin]]:
 def _(statistic: Totals) -> Iterator[tuple[str, Margin]]:
     if not statistic.presence:  # a sum alone does not say how values spread
         return
-    rows = float(statistic.weights.total().rounded()[0])
-    there, missing = statistic.sums.pooled().dense.rounded()[0], statistic.missing.total().rounded()[0]
+    rows = float(statistic.weights.total().to_float()[0])
+    there, missing = statistic.sums.pool().dense.to_float()[0], statistic.missing.total().to_float()[0]
     for j, name in enumerate(statistic.columns):
         without = rows - there[j] - (missing[j] if len(missing) else 0.0)
         yield name, Margin(cells=Cells(np.array([0.0, np.inf]), np.array([without, there[j]])))
@@ -182,26 +182,26 @@ def _(statistic: Totals) -> Iterator[tuple[str, Margin]]:
 @_margins.register
 def _(statistic: Rows) -> Iterator[tuple[str, Margin]]:
     kept = statistic.rows
-    weight = kept.weight.rounded()
+    weight = kept.weight.to_float()
     total = float(weight.sum()) if statistic.sampled else None
     for j, name in enumerate(statistic.schema.numeric):
         x = kept.numbers[:, j]
         there = ~np.isnan(x)
         edges, place = np.unique(x[there], return_inverse=True)
-        cells = Cells(edges, _counted(place, weight[there], len(edges)), 0.0)
+        cells = Cells(edges, _count(place, weight[there], len(edges)), 0.0)
         yield name, Margin(cells=cells, rows=total)
     for j, name in enumerate(statistic.schema.coded):
         codes = kept.codes[:, j].astype(np.int64)
-        yield name, Margin(levels=_counted(codes, weight, statistic.sizes[name]), rows=total)
+        yield name, Margin(levels=_count(codes, weight, statistic.sizes[name]), rows=total)
 
 
-def _counted(codes: Int, weights: Float, size: int) -> Float:
+def _count(codes: Int, weights: Float, size: int) -> Float:
     """Weight of each level; -1 is none."""
     there = codes >= 0
     return np.bincount(codes[there], weights[there], minlength=size).astype(np.float64)
 
 
-def summed(cells: Cells) -> Summed | None:
+def summarise(cells: Cells) -> Summed | None:
     """Mean and deviation of values at the middle of their cells; None where cells have no width that is known."""
     weight = float(cells.weights.sum())
     if cells.grid is None or not weight > 0:

@@ -51,7 +51,7 @@ class View:
             self._check(block, columns, names)
         if self.function == "x" and not self.nonzero:
             return columns, span
-        seen = Columns(tuple(self.of(self.support.masked(columns.column(j))) for j in range(len(names))), columns.rows)
+        seen = Columns(tuple(self.of(self.support.mask(columns.column(j))) for j in range(len(names))), columns.rows)
         return seen, scan(seen)
 
     def _check(self, block: Block, columns: Columns, names: Sequence[str]) -> None:
@@ -113,15 +113,15 @@ class Moments:
             *(s1.limbs, s1.low),
             *(s2.limbs, s2.low),
         )
-        return self._of(s.carried() for s in (s0, s1, s2))
+        return self._of(s.carry() for s in (s0, s1, s2))
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return self._of(s.placed(groups, n_groups) for s in self._sums)
+        return self._of(s.place(groups, n_groups) for s in self._sums)
 
     def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        wide = self._of(s.placed(index, len(target), axis=1) for s in self._sums)
+        wide = self._of(s.place(index, len(target), axis=1) for s in self._sums)
         return replace(wide, columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
@@ -156,14 +156,14 @@ class Moments:
         _core.add_moments(each.address, each.stride, n, codes, weights, *sums)
         left = []
         for whole, own in zip(self._sums, taken, strict=True):
-            mine = own.carried()
+            mine = own.carry()
             gone = np.zeros((*shape, mine.limbs.shape[-1]), dtype=np.int64)
             gone[groups, np.arange(n)] = mine.limbs[:, 0]
             every = np.repeat(whole.limbs[:, column, None], n, axis=1)
             left.append(ExactSum(every, whole.low) - ExactSum(gone, mine.low))
         return replace(self._of(left), columns=(self.columns[column],) * n)
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         return np.any(self.present.nonzero(), axis=1), {}
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
@@ -181,7 +181,7 @@ class Moments:
     def means(self, origin: Float, shift: Int) -> Float:
         """Mean of each column less its origin, times 2^shift, without loss where they nearly cancel: (G, d)."""
         low, high = min(self.present.low, self.first.low), max(self.present.high, self.first.high)
-        weight, first = (s.widened(low, high).flat().limbs for s in (self.present, self.first))
+        weight, first = (s.widen(low, high).flat().limbs for s in (self.present, self.first))
         at, by = np.tile(origin, self.groups), np.tile(shift, self.groups).astype(np.int64)
         return _core.mean(weight, first, low, at, by).reshape(self.groups, len(self.columns))
 

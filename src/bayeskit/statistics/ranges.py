@@ -114,16 +114,16 @@ def decimals_of(values: Float) -> float:
 def _decimals(columns: Columns, known: Float) -> Float:
     """The decimals of every column, of which so many are known: (d,)."""
     if isinstance(columns.arrays, Sparse):
-        return _stored_decimals(columns.sparse, known)
+        return _decimals_of_stored(columns.sparse, known)
     if not (known < np.inf).any():
         return known
     largest, most = np.abs(columns.ends).max(axis=0), LATER if np.isfinite(known).any() else FIRST
     if not isinstance(columns.arrays, np.ndarray) or columns.pick is not None:
         found, left = known.copy(), np.flatnonzero(known < np.inf)
         some = np.column_stack([_some(columns.column(j), most) for j in left.tolist()])
-        found[left] = _raised(some, known[left], largest[left])
+        found[left] = _raise_decimals(some, known[left], largest[left])
         return found
-    return _raised(_some(columns.arrays, most), known, largest)
+    return _raise_decimals(_some(columns.arrays, most), known, largest)
 
 
 def _some(rows: Array, most: int) -> Array:
@@ -131,7 +131,7 @@ def _some(rows: Array, most: int) -> Array:
     return rows[:: -(-len(rows) // most) or 1]
 
 
-def _raised(x: Float, known: Float, largest: Float) -> Float:
+def _raise_decimals(x: Float, known: Float, largest: Float) -> Float:
     """The same of a matrix, (n, d), as far as they are not known to be without limit."""
     found, start = known.copy(), 0
     while start < len(x) and len(some := np.flatnonzero(found < np.inf)):
@@ -139,7 +139,7 @@ def _raised(x: Float, known: Float, largest: Float) -> Float:
         piece = x[start:end] if len(some) == len(found) else x[start:end, some]
         tried = np.maximum(found[some], 0.0).astype(np.int64)
         enough = _enough(piece, tried, largest[some])
-        found[some] = np.maximum(found[some], 0.0 if enough else _needed(piece, tried))
+        found[some] = np.maximum(found[some], 0.0 if enough else _count_needed(piece, tried))
         start = end
     return found
 
@@ -156,7 +156,7 @@ def _enough(x: Float, tried: Int, largest: Float) -> bool:
     return bool((back == x).all())
 
 
-def _needed(x: Float, tried: Int) -> Float:
+def _count_needed(x: Float, tried: Int) -> Float:
     """The most decimals that values of each column need, if so many are not enough, else 0; -inf without a value."""
     found, there = np.zeros(x.shape[1]), x == x
     with np.errstate(over="ignore"):
@@ -188,7 +188,7 @@ def _places(x: Float) -> Float:
     return found
 
 
-def _stored_decimals(rows: Sparse, known: Float) -> Float:
+def _decimals_of_stored(rows: Sparse, known: Float) -> Float:
     """The same of a matrix by its stored values; any other is zero, which needs none."""
     found = np.maximum(known, 0.0) if len(rows) else known
     if rows.hidden is not None:

@@ -69,7 +69,7 @@ class Rows:
     @cached_property
     def _capped(self) -> Self:
         """In one canonical part, with no more rows than asked for."""
-        rows = Batch.joined(self.parts)
+        rows = Batch.concatenate(self.parts)
         kept = rows.keys < self.bound
         rows, bound = (rows if kept.all() or self.bound == EVERY else rows.at(kept)).canonical(), self.bound
         if self.most is not None and len(rows) > self.most:
@@ -81,7 +81,7 @@ class Rows:
     def update(self, block: Block, /) -> Self:
         if block.groups is None or not block.rows:
             return self
-        row, group, mass = block.counted_rows()
+        row, group, mass = block.rows_with_weight()
         numbers, codes = self.read(block)
         ones = ExactSum(np.ones((len(row), 1), dtype=np.int64), 0)
         weight = ones if block.weights is None else ExactSum.of(mass)
@@ -99,7 +99,7 @@ class Rows:
     def read(self, block: Block) -> tuple[Float, Code]:
         """The columns of a block as rows: numbers (n, d) and codes (n, c), -2 for a level never seen."""
         numbers = block.columns(self.schema.numeric).matrix() + 0.0  # -0.0 is 0.0
-        return numbers, np.ascontiguousarray(block.codes[block.coded(self.schema.coded)].T)
+        return numbers, np.ascontiguousarray(block.codes[block.code_positions(self.schema.coded)].T)
 
     def _keys(self, block: Block) -> Word:
         """Seeded hashes of what rows hold, from values and not from codes, which differ from domain to domain."""
@@ -121,7 +121,7 @@ class Rows:
 
     def find(self, block: Block) -> Int:
         """Where each row that was counted stands among the rows, -1 where it is not: (n,)."""
-        row, group, _ = block.counted_rows()
+        row, group, _ = block.rows_with_weight()
         numbers, codes = self.read(block)
         asked = replace(self._nothing, numbers=numbers[row], codes=np.maximum(codes[row], -1), group=group)
         place = np.searchsorted(self.rows.fingerprint, asked.fingerprint)
@@ -165,8 +165,8 @@ class Rows:
     def subtract(self, other: Self, /) -> Self:
         bound = min(self.bound, other.bound)
         mine, theirs = (of.rows.at(of.rows.keys < bound) if bound < EVERY else of.rows for of in (self, other))
-        minus = replace(theirs, weight=ExactSum(-theirs.weight.limbs, theirs.weight.low).carried())
-        rest = Batch.joined([mine, minus]).canonical()
+        minus = replace(theirs, weight=ExactSum(-theirs.weight.limbs, theirs.weight.low).carry())
+        rest = Batch.concatenate([mine, minus]).canonical()
         left = rest.weight
         if left.negative().any():
             raise ForgetError(
@@ -175,7 +175,7 @@ class Rows:
             )
         return replace(self, parts=(rest.at(left.nonzero()),), bound=bound)
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         rows = self.rows
         groups = np.bincount(rows.group, minlength=self.groups) > 0
         levels = {
@@ -192,14 +192,14 @@ class Rows:
         rows = self.rows if which is None else self.rows.at(which)
         limbs = np.zeros((self.groups, rows.weight.limbs.shape[-1]), dtype=np.int64)
         np.add.at(limbs, rows.group, rows.weight.limbs)
-        return ExactSum(limbs, rows.weight.low).carried()
+        return ExactSum(limbs, rows.weight.low).carry()
 
     def block(self) -> Block:
         """The rows as a block, for statistics of them."""
         rows = self.rows
         numeric = Columns(rows.numbers, len(rows))
         codes = np.ascontiguousarray(rows.codes.T)
-        return Block(self.schema, numeric, codes, rows.group.astype(np.int32), rows.weight.rounded())
+        return Block(self.schema, numeric, codes, rows.group.astype(np.int32), rows.weight.to_float())
 
     def arrays(self) -> dict[str, Array]:
         rows = self.rows
@@ -234,7 +234,7 @@ class Rows:
             raise ValueError("the keys do not fit the rows")
         batch = Batch(numbers, codes.astype(np.int32), group, weight, keys)
         back = replace(self, parts=(batch,), sizes=sizes, bound=bound)
-        order, begin = batch.sorted()
+        order, begin = batch.sort()
         if len(begin) < len(batch) or not order.same(np.arange(len(batch)), batch, np.arange(len(batch))).all():
             raise ValueError("the rows are not in order")
         return back
@@ -249,7 +249,7 @@ class Distinct(Rows):
 
     @cached_property
     def _capped(self) -> Self:
-        rows = Batch.joined(self.parts).canonical()
+        rows = Batch.concatenate(self.parts).canonical()
         if len(rows) > CAP:
             raise InputError(
                 f"exact=True keeps every different row, here more than {CAP:,}; join levels, round numbers, or leave "

@@ -97,7 +97,7 @@ class Scatter:
             _core.gram_by_rows(
                 factors.address, factors.stride, factors.rows, one_by_one, groups, weights, sums.limbs, sums.low
             )
-        return replace(self, sums=sums.carried())
+        return replace(self, sums=sums.carry())
 
     def _factors(self, block: Block) -> tuple[Columns, Float, Float]:
         """1, the columns, and with ``available`` whether each is there; smallest and largest magnitudes."""
@@ -142,7 +142,7 @@ class Scatter:
         yield rows
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return replace(self, sums=self.sums.placed(groups, n_groups))
+        return replace(self, sums=self.sums.place(groups, n_groups))
 
     def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
@@ -150,7 +150,7 @@ class Scatter:
         factor = np.concatenate([[0], index, *([index + len(target)] if self.available else [])])
         row, column = np.triu_indices(self.width)
         moved = like._pair[factor[row], factor[column]]
-        return replace(like, sums=self.sums.placed(moved, like.sums.shape[1], axis=1))
+        return replace(like, sums=self.sums.place(moved, like.sums.shape[1], axis=1))
 
     def merge(self, other: Self, /) -> Self:
         return replace(self, sums=self.sums + other.sums)
@@ -194,7 +194,7 @@ class Scatter:
             found[row, column] = found[column, row] = cells
             yield found
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         return self.weight.nonzero(), {}
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:

@@ -19,7 +19,7 @@ class Scattered:
     """Group g has the cells starts[g] to starts[g + 1]; what has no cell is zero.
 
     >>> sums = Scattered.of(ExactSum(np.array([[[0], [3]], [[2], [0]]]), 0))
-    >>> sums.columns.tolist(), sums.cells.rounded().tolist(), sums.across.rounded().tolist()
+    >>> sums.columns.tolist(), sums.cells.to_float().tolist(), sums.across.to_float().tolist()
     ([1, 0], [3.0, 2.0], [3.0, 2.0])
     """
 
@@ -48,13 +48,13 @@ class Scattered:
         return cls(starts, columns.astype(np.int32), cells, width)
 
     @classmethod
-    def _summed(cls, keys: Int, cells: ExactSum, groups: int, width: int) -> Scattered:
+    def _sum(cls, keys: Int, cells: ExactSum, groups: int, width: int) -> Scattered:
         """The same of places in any order; cells at one place are added up."""
         if not len(keys):
             return cls.zeros(groups, width)
         order = np.argsort(keys, kind="stable")
         first = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        sums = ExactSum(np.add.reduceat(cells.limbs[order], first, axis=0), cells.low).carried()
+        sums = ExactSum(np.add.reduceat(cells.limbs[order], first, axis=0), cells.low).carry()
         kept = np.flatnonzero(sums.nonzero())
         return cls._at(keys[order[first[kept]]], ExactSum(sums.limbs[kept], sums.low), groups, width)
 
@@ -88,27 +88,27 @@ class Scattered:
         """The sum over the columns: (G,)."""
         return self.cells.stretches(self.starts)
 
-    def pooled(self) -> Scattered:
+    def pool(self) -> Scattered:
         """The sum over the groups, as one."""
-        return self.placed(np.zeros(self.groups, dtype=np.int64), 1)
+        return self.place(np.zeros(self.groups, dtype=np.int64), 1)
 
     def times(self, limbs: int) -> Scattered:
         """The same times 2^(32 limbs)."""
         return Scattered(self.starts, self.columns, ExactSum(self.cells.limbs, self.cells.low + limbs), self.width)
 
     def __add__(self, other: Scattered) -> Scattered:
-        return self._combined(other, 1) if len(self.columns) else other
+        return self._combine(other, 1) if len(self.columns) else other
 
     def __sub__(self, other: Scattered) -> Scattered:
-        return self._combined(other, -1)
+        return self._combine(other, -1)
 
-    def _combined(self, other: Scattered, sign: int) -> Scattered:
+    def _combine(self, other: Scattered, sign: int) -> Scattered:
         low, high = min(self.cells.low, other.cells.low), max(self.cells.high, other.cells.high)
-        mine, theirs = self.cells.widened(low, high), other.cells.widened(low, high)
+        mine, theirs = self.cells.widen(low, high), other.cells.widen(low, high)
         limbs = np.concatenate([mine.limbs, sign * theirs.limbs])
-        return Scattered._summed(np.concatenate([self.keys, other.keys]), ExactSum(limbs, low), *self.shape)
+        return Scattered._sum(np.concatenate([self.keys, other.keys]), ExactSum(limbs, low), *self.shape)
 
-    def placed(self, index: Int, n: int, axis: int = 0) -> Scattered:
+    def place(self, index: Int, n: int, axis: int = 0) -> Scattered:
         """Groups or columns moved to ``index`` (many-to-one sums, -1 drops) among n."""
         if n == len(index) == self.shape[axis] and np.array_equal(index, np.arange(n)):
             return self
@@ -116,13 +116,13 @@ class Scattered:
         shape = (n, self.width) if axis == 0 else (self.groups, n)
         kept = np.flatnonzero((groups >= 0) & (columns >= 0))
         keys = groups[kept].astype(np.int64) * shape[1] + columns[kept]
-        return Scattered._summed(keys, ExactSum(self.cells.limbs[kept], self.cells.low), *shape)
+        return Scattered._sum(keys, ExactSum(self.cells.limbs[kept], self.cells.low), *shape)
 
     def logs(self, smoothing: float, size: Float, rest: Float | None = None) -> Float:
         """log(sum + smoothing) - size of the group: (columns, G). ``rest`` stands for the sums that have no cell."""
         out = np.empty(self.shape[::-1])
         none = np.zeros(self.groups) if rest is None else rest
-        _core.sparse_log_table(self.starts, self.columns, self.cells.rounded(), none, smoothing, size, out)
+        _core.sparse_log_table(self.starts, self.columns, self.cells.to_float(), none, smoothing, size, out)
         return out
 
     def fraction(self, group: int, column: int) -> Fraction:

@@ -68,7 +68,9 @@ class Slices:
             if name in self.cuts:
                 cuts = self.cuts[name]
                 cell = cell_of(block.numeric.column(block.schema.numeric_index[name]), np.array(cuts))
-                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if name in self.missing else cell
+                if name in self.missing:
+                    cell = np.where(cell < 0, np.where(block.unknown(name), -1, len(cuts) + 1), cell)
+                out[j] = cell
             else:
                 out[j] = block.codes[block.schema.coded_index[name]]
         return out
@@ -145,11 +147,13 @@ class Sliced:
     def subtract(self, other: Self, /) -> Self:
         return replace(self, parts=self.parts.subtract(other.parts), missing=self.missing.subtract(other.missing))
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         # a cell of several columns has weight only where each of them has
         alone = self.parts.parts.get(LEVELS)
-        groups, levels = self.parts.occupied() if alone is None else alone.occupied()
-        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.missing.occupied()[1]
+        groups, levels = self.parts.occupancy() if alone is None else alone.occupancy()
+        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.missing.occupancy()[
+            1
+        ]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
         return self.parts.column_weights()

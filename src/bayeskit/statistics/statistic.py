@@ -40,7 +40,7 @@ class Statistic(Protocol):
     def subtract(self, other: Self, /) -> Self:
         """Inverse of merge; raises ForgetError when no table could have the result."""
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         """Which groups and which levels carry weight."""
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
@@ -115,11 +115,11 @@ class Product:
     def subtract(self, other: Product, /) -> Product:
         return self._each(lambda name, part: part.subtract(other.parts[name]))
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         groups = np.zeros(self.groups, dtype=bool)
         levels: dict[str, Bool] = {}
         for part in self.parts.values():
-            theirs, seen = part.occupied()
+            theirs, seen = part.occupancy()
             groups |= theirs
             for name, used in seen.items():
                 levels[name] = levels[name] | used if name in levels else used

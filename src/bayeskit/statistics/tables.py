@@ -142,7 +142,7 @@ class Tables:
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
         cells = self.cells.room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         layout = self.layout
-        position = block.coded(layout.members.columns)
+        position = block.code_positions(layout.members.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)
         size[position] = layout.levels
         columns = position[layout.members.used]
@@ -154,7 +154,7 @@ class Tables:
             _core.count_tables(
                 block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low
             )
-        return replace(self, cells=cells.carried())
+        return replace(self, cells=cells.carry())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
@@ -169,8 +169,8 @@ class Tables:
         elif not self.cells.shape[1]:  # nothing to move
             cells = ExactSum(np.zeros((self.groups, int(layout.offset[-1]), 1), dtype=np.int64), self.cells.low)
         else:
-            cells = self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
-        return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
+            cells = self.cells.place(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
+        return replace(self, layout=self.layout if same else layout, cells=cells.place(groups, n_groups))
 
     def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
         """Where each cell goes, -1 where one of its levels is dropped; all tables at once."""
@@ -196,7 +196,7 @@ class Tables:
         index = [np.empty(0, dtype=np.int64)]
         for t, begin, end in self.layout.spans:
             index.append(where[t] + np.arange(end - begin))
-        return replace(self, layout=wide, cells=self.cells.placed(np.concatenate(index), int(wide.offset[-1]), axis=1))
+        return replace(self, layout=wide, cells=self.cells.place(np.concatenate(index), int(wide.offset[-1]), axis=1))
 
     def merge(self, other: Self, /) -> Self:
         return replace(self, cells=self.cells + other.cells)
@@ -213,7 +213,7 @@ class Tables:
             )
         return replace(self, cells=cells)
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         used = self.cells.nonzero()
         anywhere: Bool = np.asarray(used.any(axis=0))
         table, rest = (of[anywhere] for of in self.layout.cells)
@@ -240,7 +240,7 @@ class Tables:
         width = end[asked] - begin[asked]
         stop = np.cumsum(width)
         place = np.arange(stop[-1] if len(stop) else 0) + np.repeat(begin[asked] - (stop - width), width)
-        whole = ExactSum(self.cells.limbs[:, place], self.cells.low).rounded()
+        whole = ExactSum(self.cells.limbs[:, place], self.cells.low).to_float()
         for t, a, b in zip(asked.tolist(), (stop - width).tolist(), stop.tolist(), strict=True):
             yield whole[:, a:b].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
 
@@ -254,7 +254,7 @@ class Tables:
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the rows each table counts by group: (G,) each."""
         for names, begin, end in self.layout.spans:
-            yield " x ".join(names), ExactSum(self.cells.limbs[:, begin:end].sum(axis=1), self.cells.low).carried()
+            yield " x ".join(names), ExactSum(self.cells.limbs[:, begin:end].sum(axis=1), self.cells.low).carry()
 
     def arrays(self) -> dict[str, Array]:
         return {"sizes": self.layout.levels.astype(np.int64), **self.cells.arrays("cells")}

@@ -58,7 +58,7 @@ class Totals:
             top = float(weights.max()) * (1.0 if self.presence else max(highest, 1.0))
             whole = whole and bool(top <= WHOLE) and bool((weights == np.floor(weights)).all())
         window = (0, 1) if whole else self.window(cells, weights)
-        sums = self.sums + self._gathered(cells, block, self.presence, whole, window)
+        sums = self.sums + self._gather(cells, block, self.presence, whole, window)
         new = replace(self, rows=self.rows.update(block), sums=sums)
         if holes or cells.hidden is not None:
             new = new._of(new.rows, new.sums, new._wide + self._missing(cells, block))
@@ -74,7 +74,7 @@ class Totals:
             high = max(low + 1, min(high, (int(np.frexp(top)[1]) + len(cells).bit_length() + 2) // 32 + 1))
         return low, high
 
-    def _gathered(self, cells: Sparse, block: Block, presence: bool, whole: bool, window: tuple[int, int]) -> Scattered:
+    def _gather(self, cells: Sparse, block: Block, presence: bool, whole: bool, window: tuple[int, int]) -> Scattered:
         """What the stored values of a block add, within a window of limbs."""
         assert block.groups is not None
         lowest, highest, *_ = cells.bounds
@@ -85,7 +85,7 @@ class Totals:
             *window,
             *(lowest, highest),
         )
-        return Scattered(starts, columns, ExactSum(limbs, window[0]).carried(), len(self.columns))
+        return Scattered(starts, columns, ExactSum(limbs, window[0]).carry(), len(self.columns))
 
     def __deepcopy__(self, memo: object) -> Self:
         return self  # an update never changes what is here, and names are many
@@ -113,7 +113,7 @@ class Totals:
         )
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
         window = _core.limb_window(1.0, 1.0, 0, light, heavy)
-        out = self._gathered(missing, block, True, False, window).dense
+        out = self._gather(missing, block, True, False, window).dense
         if cells.hidden is not None:
             rows = Tables.empty([()], self.groups).update(block).table(0)
             whole = ExactSum(np.repeat(rows.limbs[:, None], cells.width, axis=1) * cells.hidden[:, None], rows.low)
@@ -132,15 +132,15 @@ class Totals:
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         rows = self.rows.place(groups, n_groups, {})
-        return self._of(rows, self.sums.placed(groups, n_groups), self.missing.placed(groups, n_groups))
+        return self._of(rows, self.sums.place(groups, n_groups), self.missing.place(groups, n_groups))
 
     def over_columns(self, like: Self, /) -> Self:
         if like.columns == self.columns:
             return self
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        sums = self.sums.placed(index, len(target), axis=1)
-        holes = self._wide.placed(index, len(target), axis=1)
+        sums = self.sums.place(index, len(target), axis=1)
+        holes = self._wide.place(index, len(target), axis=1)
         return replace(self._of(self.rows, sums, holes), columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
@@ -179,7 +179,7 @@ class Totals:
             return rows
         return ExactSum(np.repeat(rows.limbs, len(self.columns), axis=1), rows.low) - self.missing
 
-    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+    def occupancy(self) -> tuple[Bool, dict[str, Bool]]:
         return self.weights.nonzero(), {}
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:

@@ -38,7 +38,7 @@ class Bundle:
             arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
         header = {
             "model": identifiers.identifier_of(self.kind),
-            "settings": describe(identifiers.named_settings(self.settings)),
+            "settings": describe(identifiers.name_settings(self.settings)),
             "parts": headers,
             "notes": self.notes,
         }
@@ -47,7 +47,7 @@ class Bundle:
     @classmethod
     def load(cls, path: FilePath) -> Bundle:
         """Back from a file; ModelFileError if anything is not as saved."""
-        read, arrays = container.read(path, _expected)
+        read, arrays = container.read(path, _tensor_spec)
         header: dict[str, Any] = dict(read)
         with model_file.doubts(path):
             parts = {name: model_file.unpack(head, _of(name, arrays)) for name, head in header["parts"].items()}
@@ -62,11 +62,11 @@ def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:
     return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
 
 
-def _expected(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def _tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     if header.keys() != FIELDS or not isinstance(header["parts"], dict):
         raise ModelFileError("the header does not describe models; save the model again")
     spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
     for name, head in header["parts"].items():
-        spec |= {f"{name}/{key}": what for key, what in model_file.expected_tensors(head, _of(name, shapes)).items()}
+        spec |= {f"{name}/{key}": what for key, what in model_file.tensor_spec(head, _of(name, shapes)).items()}
     return spec

@@ -28,10 +28,10 @@ from bayeskit.model.fingerprint import (
     CODES,
     DEPTH,
     canonical,
-    checked_header,
+    check_header,
     raw_bytes,
-    stored_array,
-    stored_dtype,
+    to_stored_array,
+    to_stored_dtype,
 )
 from bayeskit.replacement import replace_file
 from bayeskit.storage import format1
@@ -55,13 +55,13 @@ _MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive,
 
 def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
     """Write header and arrays to ``path``, whole or not at all; equal input gives equal bytes."""
-    plain = {name: stored_array(name, array) for name, array in arrays.items()}
+    plain = {name: to_stored_array(name, array) for name, array in arrays.items()}
     head = _head(header, {name: (array.dtype, array.shape) for name, array in plain.items()})
     parts = [raw_bytes(plain[name]) for name in head.tensors]
     digest = hashlib.sha256(head.blank)
     for part in parts:
         digest.update(part)
-    replace_file(os.fspath(path), [head.sealed(digest.hexdigest().encode()), *parts])
+    replace_file(os.fspath(path), [head.seal(digest.hexdigest().encode()), *parts])
 
 
 def read(path: Path, expect: Expect) -> Content:
@@ -137,7 +137,7 @@ class _Head:
     tensors: dict[str, dict[str, Any]]  # the entries of the JSON, in the order of the data
     data_bytes: int
 
-    def sealed(self, digest: bytes) -> bytes:
+    def seal(self, digest: bytes) -> bytes:
         """The bytes with ``digest`` in its field."""
         return self.blank[: self.field] + digest + self.blank[self.field + len(_BLANK) :]
 
@@ -148,7 +148,7 @@ def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _He
     for name, (dtype, shape) in spec.items():
         if name == "__metadata__" or not name.isprintable():
             raise InputError(f"a tensor cannot be named {name!r}; use other, printable characters")
-        kind, sizes = stored_dtype(name, np.dtype(dtype)), [operator.index(size) for size in shape]
+        kind, sizes = to_stored_dtype(name, np.dtype(dtype)), [operator.index(size) for size in shape]
         # a size of 0 counts as 1: numpy and safetensors multiply the others all the same
         if len(sizes) > 32 or min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) >= 2**59:
             raise InputError(f"tensor {name!r} cannot have shape {reprlib.repr(sizes)}; use a smaller one")
@@ -158,7 +158,7 @@ def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _He
     for width, name, code, sizes in sorted(found):  # wide ones first: every tensor is aligned
         start, end = end, end - width * math.prod(sizes)
         tensors[name] = {"dtype": code, "shape": sizes, "data_offsets": [start, end]}
-    inner = canonical({"format": number, "header": checked_header(dict(header)), "sha256": _BLANK.decode()})
+    inner = canonical({"format": number, "header": check_header(dict(header)), "sha256": _BLANK.decode()})
     metadata = {"__metadata__": {"bayeskit": inner}}
     text = json.dumps(metadata | tensors, separators=(",", ":"))
     text += " " * (-len(text) % 8)
@@ -183,7 +183,7 @@ def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
         if tensors[name] != entry:
             raise ModelFileError(f"tensor {name!r} is {reprlib.repr(tensors[name])}, not {entry}; {_DAMAGED}")
     digest = told[head.field : head.field + len(_BLANK)]
-    if told != head.sealed(digest):
+    if told != head.seal(digest):
         raise ModelFileError(f"the header is not as bayeskit writes it; {_DAMAGED}")
     if size != len(told) + head.data_bytes:
         raise ModelFileError(f"{size} bytes where {len(told) + head.data_bytes} belong; {_DAMAGED}")

@@ -30,7 +30,7 @@ def estimator_of(identifier: str) -> str:
     raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
 
 
-def named_settings(settings: Mapping[str, object]) -> Json:
+def name_settings(settings: Mapping[str, object]) -> Json:
     """Settings of an estimator by their names in files."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 

@@ -25,7 +25,7 @@ from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container
 from bayeskit.storage.columns import check_label, key_of, read_columns, read_domain, with_titles, without_titles
-from bayeskit.storage.identifiers import estimator_of, identifier_of, named_settings, settings_of
+from bayeskit.storage.identifiers import estimator_of, identifier_of, name_settings, settings_of
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
 from bayeskit.structures.discrete import Discrete
@@ -101,7 +101,7 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
         False,
         ranged,
         ranged,
-        named_settings(settings),
+        name_settings(settings),
         counted.tally,
         model.journal,
         model.digest,
@@ -114,7 +114,7 @@ Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings o
 
 def load(path: FilePath) -> Read:
     """What a file holds; ModelFileError if anything is not as saved."""
-    header, arrays = container.read(path, expected_tensors)
+    header, arrays = container.read(path, tensor_spec)
     with doubts(path):
         return unpack(header, arrays)
 
@@ -136,7 +136,7 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def expected_tensors(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     told = parse_fields(Header, header)
     (d,) = shapes["names.ends"]
@@ -193,6 +193,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     given = _components_of(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
     schema = with_titles(schema, structure)
+    for family, _ in structure.components:
+        family.check_columns(schema)
     place = {family: i for i, (family, _) in enumerate(structure.components)}
     fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
@@ -210,7 +212,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         model = replace(model, weighting=_tuning(arrays, len(pieces), domain))
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
-    model.log_prior(), model.classes, model.density  # whatever follows from it must be there
+    model.log_prior(), model.classes  # whatever follows from it must be there
+    model.density.verify()
     return model
 
 
@@ -314,7 +317,7 @@ def _check_agreement(counted: Counted) -> None:
         for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
-    if counted.outweighed():
+    if counted.find_outweighed():
         raise ModelFileError("a column has more values than its class has rows")
     if counted.canonical().domain != counted.domain:
         raise ModelFileError("its levels or classes are not in order")

@@ -86,10 +86,10 @@ def digest(network: Network) -> str:
 
 def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
-    told, arrays = container.read(path, _expected)
+    told, arrays = container.read(path, _tensor_spec)
     try:
         header = parse_fields(Header, told)
-        fitted = _fitted(header, arrays)
+        fitted = _read_fitted(header, arrays)
         if header.digest is not None and digest(fitted.network) != header.digest:
             raise ModelFileError("its digest does not fit its content")
         levels = fitted.network.levels
@@ -119,7 +119,7 @@ def _arrays(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _expected(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def _tensor_spec(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     header = parse_fields(Header, told)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
@@ -138,7 +138,7 @@ def _expected(told: Mapping[str, object], shapes: container.Shapes) -> container
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
 
 
-def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
+def _read_fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     nodes, lines = (container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS)
     parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
     graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
@@ -150,7 +150,7 @@ def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     if header.kept != "tables" and (recipe.method == COUNTS) != (header.kept == "counts"):
         raise ModelFileError("its tables were learned in another way than from what is kept")
     if header.kept == "counts":
-        return Fitted.from_counts(graph, _counted(header, arrays, graph, levels), recipe)
+        return Fitted.from_counts(graph, _read_counts(header, arrays, graph, levels), recipe)
     shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
     flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
     tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
@@ -181,7 +181,7 @@ def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRow
     return rows
 
 
-def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
+def _read_counts(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
     """The counts a network was learned from."""
     nodes = graph.nodes
     order = arrays["columns"].tolist()
@@ -200,7 +200,7 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     for part in counted.statistic.parts.values():
         if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
-    if counted.outweighed():
+    if counted.find_outweighed():
         raise ModelFileError("a node has more values than there are rows")
     return counted
 

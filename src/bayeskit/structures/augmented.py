@@ -58,8 +58,8 @@ class Augmented(Smoothed):
         if self.strength is not None:
             object.__setattr__(self, "strength", positive("strength", self.strength))
 
-    def unfitted(self) -> Self:
-        return replace(super().unfitted(), parents=None)
+    def first_stage(self) -> Self:
+        return replace(super().first_stage(), parents=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Augmented(Smoothed):
         if self.parents is not None:
             place, found = {name: j for j, name in enumerate(names)}, dict(self.parents)
             for j, name in enumerate(names):
-                yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
+                yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).to_float()
             return
         arcs = self._arcs(statistic)
         number = statistic["pairs"].layout.members.number
@@ -116,7 +116,7 @@ class Augmented(Smoothed):
         pairs = statistic["pairs"].counts(asked)
         for j, (parents, some) in enumerate(zip(arcs, ordered, strict=True)):
             if not parents:
-                yield (), statistic["levels"].table(j).rounded()
+                yield (), statistic["levels"].table(j).to_float()
             else:
                 counts = next(pairs)
                 yield parents, counts if some[1] == j else counts.swapaxes(1, 2)

@@ -87,7 +87,7 @@ class Averaged(Smoothed):
                 if j == p:
                     tables.append(_log_margin(every[p]))
                 else:
-                    counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
+                    counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).to_float()
                     tables.append(given_parents(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
         known = tuple(np.concatenate([np.zeros(FRONT), m.counts.sum(axis=0)]) >= self.limit for m in every)
         return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known)

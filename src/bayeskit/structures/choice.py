@@ -51,7 +51,7 @@ class Choice(Likelihood[Bins]):
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
         told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
-            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
+            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).check()
             for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
         )
 
@@ -73,7 +73,7 @@ class LevelChoice(Likelihood[Tables]):
         return ChoiceDensity.of(self._trial(column, context) for column in statistic.apart())
 
     def _trial(self, column: Tables, context: Context) -> FamilyTrial:
-        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).checked()
+        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).check()
 
 
 class Sum(Density):
@@ -96,6 +96,10 @@ class Sum(Density):
     @cached_property
     def axes(self) -> dict[str, Axis]:
         return {name: axis for density in self.densities for name, axis in density.axes.items()}
+
+    def verify(self) -> None:
+        for density in self.densities:
+            density.verify()
 
     def add(self, block: Block, out: Float) -> None:
         for density in self.densities:

@@ -35,12 +35,12 @@ class Margin:
     @classmethod
     def each(cls, levels: Tables, smoothing: float, context: Context) -> list[Margin]:
         """Of the columns whose tables these are."""
-        whole, offset = levels.cells.rounded(), levels.layout.offset.tolist()
+        whole, offset = levels.cells.to_float(), levels.layout.offset.tolist()
         found = [whole[:, a:b] for a, b in pairwise(offset)]
-        return cls.counted(found, smoothing, context.unseen == "smooth")
+        return cls.from_counts(found, smoothing, context.unseen == "smooth")
 
     @classmethod
-    def counted(cls, tables: Sequence[Float], smoothing: float, smooth_unseen: bool) -> list[Margin]:
+    def from_counts(cls, tables: Sequence[Float], smoothing: float, smooth_unseen: bool) -> list[Margin]:
         """From counts (K, m) of each; those of equal shape are worked out together."""
         out: dict[int, Margin] = {}
         for some in group_equal([counts.shape for counts in tables]):
@@ -129,7 +129,7 @@ class Conditional:
             bases = [np.full_like(child.share, 1 / max(child.share.shape[1], 1)) for child in children]
             known = [(1.0, _flat(bases)[cells.margin])]
         elif backoff == BOTH:
-            shared, shared_others = _shared_base(cells, children)
+            shared, shared_others = _fit_shared_base(cells, children)
             known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
         lean = cells.best(known, strengths)
         out: dict[int, Conditional] = {}
@@ -212,15 +212,15 @@ def _scores_alone(cells: OccupiedCells, children: Sequence[Margin], backoff: str
     that.
     """
     of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
-    tried = cells.scored(np.array([part * of_class + (1 - part) * of_all for part in SHARES[backoff]]))
+    tried = cells.score(np.array([part * of_class + (1 - part) * of_all for part in SHARES[backoff]]))
     found: list[float] = tried.max(axis=0).tolist()
     return found
 
 
-def _shared_base(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
+def _fit_shared_base(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
     """Of P(x | parents) of all classes together the pseudo-rows by which it shrinks toward P(x), (tables,), and its
     value in each of the cells as it is without one of its rows."""
-    pooled, alone = cells.pooled(), _flat(child.pooled for child in children)
+    pooled, alone = cells.pool(), _flat(child.pooled for child in children)
     known = alone[pooled.margin]
     strength = pooled.best([(1.0, known)], strengths_of(None, len(children))).strength
     rows = strength[pooled.table]

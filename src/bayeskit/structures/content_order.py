@@ -34,7 +34,7 @@ class ContentOrder:
         words = Content.varying([block]).words(block)
         classes, label = _by_content(words, rows.rows.group)
         order = np.lexsort((label, words[1], words[0]))
-        units = Units(np.ascontiguousarray(words[:, order]), label[order], rows.rows.weight.rounded()[order])
+        units = Units(np.ascontiguousarray(words[:, order]), label[order], rows.rows.weight.to_float()[order])
         return cls(block, order, label[order], classes, units)
 
 

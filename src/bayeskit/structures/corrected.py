@@ -54,8 +54,8 @@ class Corrected(Discrete):
             if (found := whole(value)) is None or not least <= found <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
-    def unfitted(self) -> Self:
-        return replace(super().unfitted(), correction=None)
+    def first_stage(self) -> Self:
+        return replace(super().first_stage(), correction=None)
 
     @property
     def choices(self) -> tuple[str, ...]:

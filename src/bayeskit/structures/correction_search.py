@@ -95,11 +95,11 @@ class CorrectionSearch:
         weight, rows = self._weighted()
         ridge, pairs, pair_ridge = self._choices(rows, most)
         made = rows.with_ridge(ridge, self.intervals)
-        table = made.fitted(self.units.weight)
+        table = made.fit(self.units.weight)
         if pairs:
             chosen = Pairs.of(self).best(made, table, self.units.weight, pairs)
             made = chosen.joined(made, pair_ridge)
-            table = made.fitted(self.units.weight, chosen.extended(table))
+            table = made.fit(self.units.weight, chosen.extended(table))
         parts = [table[a + FRONT : b] for a, b in zip(made.offset[:-1], made.offset[1:], strict=True)]
         columns = tuple(
             ColumnCorrection(name, float(w), () if n else words_of(domain, name), packed(part))
@@ -119,7 +119,7 @@ class CorrectionSearch:
         base = np.log((total + 0.5) / (total.sum() + 0.5 * p))
         terms = np.stack([self.evidence(j, s, some) for j, s in enumerate(strengths.tolist())], axis=1)
         seen = Evidence.of(terms, base, self.label[:some], self.units.weight[:some])
-        weight, _ = seen.fitted(np.full(len(self.names), seen.temperature()), TOWARD, FIRM)
+        weight, _ = seen.fit(np.full(len(self.names), seen.temperature()), TOWARD, FIRM)
         scores = np.tile(base, (n, 1))
         for j, s in enumerate(strengths.tolist()):
             scores += weight[j] * (terms[:, j] if some == n else self.evidence(j, s, n))
@@ -139,7 +139,7 @@ class CorrectionSearch:
         for ridge in RIDGES:
             made = few.with_ridge(ridge, self.intervals)
             before = tables[-1] if tables else [np.zeros((few.cells, len(self.classes)))] * len(tested)
-            tables.append([made.fitted(mass - test, t, ROUGH) for test, t in zip(tested, before, strict=True)])
+            tables.append([made.fit(mass - test, t, ROUGH) for test, t in zip(tested, before, strict=True)])
             losses.append(sum(made.loss(t, test) for test, t in zip(tested, tables[-1], strict=True)))
             if len(losses) > 1 and losses[-1] > losses[-2]:
                 break
@@ -154,7 +154,7 @@ class CorrectionSearch:
             loss = 0.0
             for some, test, table in zip(chosen, tested, tables[best], strict=True):
                 wide = some.joined(made, ridge)
-                loss += wide.loss(wide.fitted(mass - test, some.extended(table), ROUGH), test)
+                loss += wide.loss(wide.fit(mass - test, some.extended(table), ROUGH), test)
             if loss >= lowest:
                 break  # a weaker penalty would be no better
             lowest, wanted = loss, (RIDGES[best], most, ridge)

@@ -42,7 +42,7 @@ class Covariance:
     def of(cls, shape: str, shrinkage: float | str | None, weight: Float, raw: Float, total: Float) -> Covariance:
         """From class covariances (ddof 0) and the variance of each column over all rows."""
         least = FLOOR * total
-        target = np.maximum(variances(_pooled(weight, raw))[0], least)
+        target = np.maximum(variances(_pool(weight, raw))[0], least)
         if shape == "spherical" and len(target):
             target = np.full_like(target, target.mean())
         nothing = np.zeros(len(raw))
@@ -51,15 +51,15 @@ class Covariance:
 
     def again(self, weight: Float, raw: Float) -> Covariance:
         """Of other class covariances; target and floor are held."""
-        own, rows = self._shaped(weight, raw), weight if weight.ndim == 1 else weight.max(axis=1, initial=0.0)
+        own, rows = self._shape(weight, raw), weight if weight.ndim == 1 else weight.max(axis=1, initial=0.0)
         every = np.full_like(rows, rows.sum())
         if self.shape == "tied":
             rows = every
         if self.shrinkage == "pooled" and self.shape != "tied":  # d + 2 pseudo-rows of all classes together
             pseudo, scale = len(self.target) + 2.0, class_scale(*self._traces(own), rows, len(self.target), MATRIX)
             part, scale = (each.reshape(-1, *(1,) * (raw.ndim - 1)) for each in (rows / (rows + pseudo), scale))
-            together = np.broadcast_to(_pooled(weight, raw), raw.shape)
-            own = part * own + (1 - part) * scale * self._shaped(weight, together)
+            together = np.broadcast_to(_pool(weight, raw), raw.shape)
+            own = part * own + (1 - part) * scale * self._shape(weight, together)
         trace, square = self._traces(own)
         scale = class_scale(trace, square, rows, len(self.target))
         if self.shape == "diagonal" and self.shrinkage in ("auto", "pooled", None):
@@ -71,10 +71,10 @@ class Covariance:
         new = replace(self, weight=weight, raw=raw, share=share, scale=scale)
         return replace(new, matrix=new._shrunk(own))
 
-    def _shaped(self, weight: Float, raw: Float) -> Float:
+    def _shape(self, weight: Float, raw: Float) -> Float:
         """The covariances with the shape imposed."""
         if self.shape == "tied":
-            return np.broadcast_to(_pooled(weight, raw), raw.shape)
+            return np.broadcast_to(_pool(weight, raw), raw.shape)
         if self.shape == "spherical":
             every = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
             return np.broadcast_to((weight * raw).sum(axis=1, keepdims=True) / every, raw.shape)
@@ -101,7 +101,7 @@ class Covariance:
     @property
     def pooled(self) -> Float:
         """The pooled covariance, for every class: (K, d, d)."""
-        return np.broadcast_to(_pooled(self.weight, self.raw), self.raw.shape)
+        return np.broadcast_to(_pool(self.weight, self.raw), self.raw.shape)
 
     @property
     def dense(self) -> Float:
@@ -110,7 +110,7 @@ class Covariance:
 
     def singular(self, total: Float) -> list[tuple[int, ...]]:
         """The columns of each class that its own covariance alone does not tell apart."""
-        return [_dependent(m, total) for m in self._shaped(self.weight, self.raw)]
+        return [_dependent(m, total) for m in self._shape(self.weight, self.raw)]
 
     def overlap(self, mean: Float) -> Float:
         """log of the integral of sqrt(p_a p_b) for each pair of classes: (K, K).
@@ -127,7 +127,7 @@ class Covariance:
         whole: Float = -far / 8 - (between - (size[:, None] + size[None]) / 2) / 2
         return whole
 
-    def coloured(self, group: int, white: Float) -> Float:
+    def colour(self, group: int, white: Float) -> Float:
         """Independent standard normal rows (n, d) as rows with the covariance of a class."""
         own = self.matrix[group]
         out: Float = white * np.sqrt(own) if own.ndim == 1 else white @ np.linalg.cholesky(own).T
@@ -166,7 +166,7 @@ def class_scale(trace: Float, square: Float, weight: Float, d: int, entries: int
     return out
 
 
-def _pooled(weight: Float, raw: Float) -> Float:
+def _pool(weight: Float, raw: Float) -> Float:
     """(1, d, d), or (1, d)."""
     part = weight / np.maximum(weight.max(axis=0, initial=0.0), 1e-300)
     part = part.reshape(*part.shape, *(1,) * (raw.ndim - part.ndim))

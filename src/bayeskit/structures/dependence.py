@@ -101,7 +101,7 @@ def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
     first, second = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
     height, width = np.where(turned, second, first), np.where(turned, first, second)
     down, across = np.where(turned, 1, second), np.where(turned, second, 1)  # from cell to cell
-    counts, begin = pairs.cells.rounded(), pairs.layout.offset[:-1]
+    counts, begin = pairs.cells.to_float(), pairs.layout.offset[:-1]
     largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
     told, weight = np.zeros(len(begin)), np.zeros(len(begin))
     shapes, which = np.unique(height << 32 | width, return_inverse=True)
@@ -124,7 +124,7 @@ def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
 def relevance(levels: Tables) -> Float:
     """n I(x; c) of each column from its table: (columns,)."""
     table, _ = levels.layout.cells
-    counts = levels.cells.rounded()
+    counts = levels.cells.to_float()
     largest = max(float(counts.max(initial=0.0)), 5e-324)
 
     share, d = counts / largest, len(levels.tables)

@@ -47,7 +47,7 @@ class Discrete(Staged[Any]):
             made = ((name, ascending(cuts, f"column {name!r}") if cuts else ()) for name, cuts in self.grid)
             object.__setattr__(self, "grid", tuple(made))
 
-    def unfitted(self) -> Self:
+    def first_stage(self) -> Self:
         return replace(self, grid=None)
 
     @property

@@ -24,7 +24,7 @@ def left_out(normals: Normals, points: Points, own: LeftOutRows) -> tuple[Float,
     squares, constant = normals.squares(points, None)
     if shape in ("full", "tied") and not normals.numbers.missing:
         classes = np.unique(own.group).tolist()
-        left = [_downdated(normals, points, own, k, squares, constant) for k in classes]
+        left = [_downdate(normals, points, own, k, squares, constant) for k in classes]
         slow = np.concatenate([slow[:0], *left])
     for i, k, w in zip(own.row[slow].tolist(), own.group[slow].tolist(), own.mass[slow].tolist(), strict=True):
         less = normals.without(k, own.z[i], w, -1)
@@ -119,7 +119,7 @@ class Downdate:
         constant[np.ix_(rows, classes)] = (units - 0.5 * (np.log(spread).sum(axis=1) + np.log(left)))[:, None]
 
 
-def _downdated(normals: Normals, points: Points, own: LeftOutRows, k: int, squares: Float, constant: Float) -> Int:
+def _downdate(normals: Normals, points: Points, own: LeftOutRows, k: int, squares: Float, constant: Float) -> Int:
     """Write what the rows of class k are without themselves; gives those of ``own`` that have to go another way."""
     mine = np.flatnonzero(own.group == k)
     last = own.mass[mine] >= (1 - 1e-12) * normals.numbers.weight[k]

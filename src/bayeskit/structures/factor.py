@@ -35,7 +35,7 @@ class Factor(Protocol):
     def whiten(self, z: Float) -> Float:
         """L^-1 (z - mean) in every class: (n, K, o)."""
 
-    def moved(self, k: int, offset: Float) -> Float:
+    def whiten_offset(self, k: int, offset: Float) -> Float:
         """L^-1 of offsets (C, d) from the mean of class k: (C, o)."""
 
     def squares(self, points: Points, rows: Int | None, cells: tuple[Cells, ...], cell: Int | None) -> Float:
@@ -85,7 +85,7 @@ class Triangles:
         out -= self.start.ravel()
         return out.reshape(len(z), k, o)
 
-    def moved(self, k: int, offset: Float) -> Float:
+    def whiten_offset(self, k: int, offset: Float) -> Float:
         out: Float = offset[:, self.columns] @ self.inverse[k].T
         return out
 
@@ -99,7 +99,9 @@ class Triangles:
             found = [places(c.cell, cell if rows is None else cell[rows]) for c in cells]
             before = np.cumsum([0, *(len(c.cell) for c in cells)])
             place = np.column_stack([np.where(at >= 0, at + b, -1) for at, b in zip(found, before[:-1], strict=True)])
-            shifts = np.ascontiguousarray(np.concatenate([self.moved(k, c.offset) for k, c in enumerate(cells)]))
+            shifts = np.ascontiguousarray(
+                np.concatenate([self.whiten_offset(k, c.offset) for k, c in enumerate(cells)])
+            )
         where = (columns.address, columns.stride, columns.rows, rows)
         return _core.mahalanobis(*where, units, FARTHEST, self.inverse, self.start, shifts, place)
 
@@ -126,7 +128,7 @@ class Deviations:
         out: Float = (z[:, None, self.columns] - self.mean) / self.deviation
         return out
 
-    def moved(self, k: int, offset: Float) -> Float:
+    def whiten_offset(self, k: int, offset: Float) -> Float:
         out: Float = offset[:, self.columns] / self.deviation[k]
         return out
 
@@ -137,6 +139,6 @@ class Deviations:
             away = (z - mean) / deviation
             if cell is not None:
                 at = places(cells[k].cell, cell if rows is None else cell[rows])
-                away[at >= 0] -= self.moved(k, cells[k].offset)[at[at >= 0]]
+                away[at >= 0] -= self.whiten_offset(k, cells[k].offset)[at[at >= 0]]
             out[:, k] = np.einsum("nj,nj->n", away, away)
         return out

@@ -126,7 +126,7 @@ class FactorDensity(Factored):
         """What one table says by itself: (n, K)."""
         return self._factor(codes, t, self.table)
 
-    def weighted(self, weight: Float) -> FactorDensity:
+    def with_weights(self, weight: Float) -> FactorDensity:
         """The same with the logarithms of each table multiplied: (tables,)."""
         each = np.repeat(weight, np.diff(self.offset))
         return replace(self, table=self.table * each[:, None], scale=1.0)

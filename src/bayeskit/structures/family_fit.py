@@ -46,9 +46,9 @@ class Numbers:
     def rows(self) -> Block:
         return _rows(self.column)
 
-    def fitted(self, family: Family[Any], inclusion: float) -> Density:
+    def fit(self, family: Family[Any], inclusion: float) -> Density:
         """A density for each class, backed off by one row, of a column that may depend on the class."""
-        density = _fitted(family, self.rows, self.weights)
+        density = _fit(family, self.rows, self.weights)
         return BackedOff(density, self._present, inclusion=inclusion)
 
     def refusal(self, family: Family[Any]) -> str:
@@ -57,8 +57,8 @@ class Numbers:
 
     def scores(self, family: Family[Any]) -> tuple[float, float]:
         together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
-        pooled = self._on_steps(family, _holding(_fitted(family, together, self.weights.sum(keepdims=True))))
-        by_class = self._on_steps(family, _holding(_fitted(family, self.rows, self.weights)))
+        pooled = self._on_steps(family, _holding(_fit(family, together, self.weights.sum(keepdims=True))))
+        by_class = self._on_steps(family, _holding(_fit(family, self.rows, self.weights)))
         backed = BackedOff(by_class, self._present)
         step = self.column.step
         return (
@@ -111,10 +111,10 @@ class Levels:
     column: Tables
     context: Context
 
-    def fitted(self, family: Family[Any], inclusion: float) -> Density:
+    def fit(self, family: Family[Any], inclusion: float) -> Density:
         """A table for each class, of a column that may depend on the class."""
         density = family.fit(self.column, self.context)
-        weights = self.column.table(0).across.rounded()
+        weights = self.column.table(0).across.to_float()
         return BackedOff(density, weights[None], 0.0, inclusion)
 
     def refusal(self, family: Family[Any]) -> str:
@@ -136,7 +136,7 @@ class Levels:
     @cached_property
     def _rows(self) -> tuple[Int, Int, Float]:
         """Class, level and weight of the cells that have any: (n,) each."""
-        counts = self.column.table(0).rounded()
+        counts = self.column.table(0).to_float()
         group, level = np.nonzero(counts)
         return group, level, counts[group, level]
 
@@ -146,14 +146,14 @@ class Levels:
         group, level, weight = self._rows
         by_class, gone = self.column.table(0), np.minimum(weight, 1.0)
         together = by_class.total()
-        pooled, everything = together.rounded()[0, level] - gone, together.across.rounded() - gone
+        pooled, everything = together.to_float()[0, level] - gone, together.across.to_float() - gone
         every, levels = self.context.weights, by_class.shape[1]
 
         def cells(table: ExactSum, of: Int, rows: Float) -> Cells:
-            counts = table.rounded()
+            counts = table.to_float()
             count = counts[of, level] - gone
             below, above = (np.where(to[level] == level, count, counts[of, to[level]]) for to in beside(levels))
-            total, members = table.across.rounded()[of] - gone, rows[of] - gone
+            total, members = table.across.to_float()[of] - gone, rows[of] - gone
             mine, beside_ = (count[None], total[None]), (below[None], above[None])
             return Cells(*mine, pooled, everything, members[None], *beside_, level, levels)
 
@@ -187,7 +187,7 @@ def _rows(column: BinnedColumn) -> Block:
     return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weights)
 
 
-def _fitted(family: Family[Any], rows: Block, weights: Float) -> Density:
+def _fit(family: Family[Any], rows: Block, weights: Float) -> Density:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
     return family.fit(counted, Context(weights))
 

@@ -35,7 +35,7 @@ class LooFamilyScores:
     @classmethod
     def of(cls, bins: Bins, families: Sequence[Family[Any]]) -> LooFamilyScores:
         recipes = [family.recipe for family in families]
-        allowed = _allowed(bins, families)
+        allowed = _mark_allowed(bins, families)
         found = _core.loo_family_scores(
             [recipe or Recipe("") for recipe in recipes],
             bins.centres,
@@ -88,7 +88,7 @@ def check_step(largest: float, step: float) -> None:
         raise InputError("it is narrower than a recording step, which it would predict with more than certainty")
 
 
-def _allowed(bins: Bins, families: Sequence[Family[Any]]) -> Bool:
+def _mark_allowed(bins: Bins, families: Sequence[Family[Any]]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
     some = np.flatnonzero(np.diff(bins.offset))
     out: Bool = np.tile([not family.point_mass for family in families], (len(bins.columns), 1))

@@ -77,7 +77,7 @@ class FamilyTrial:
         """Candidates that do not fit, and why."""
         return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
-    def checked(self) -> FamilyTrial:
+    def check(self) -> FamilyTrial:
         """Itself, unless no candidate fits; what the core told may be enough to know."""
         if self.loo_scores is None or not self.loo_scores.enough:
             self._tried  # noqa: B018 -- an error is raised here
@@ -85,7 +85,7 @@ class FamilyTrial:
 
     def density(self, inclusion: float) -> Density:
         """The winner, fitted; ``inclusion`` is how probable it is that the column depends on the class."""
-        return self.rows.fitted(self.scores[0].family, inclusion)
+        return self.rows.fit(self.scores[0].family, inclusion)
 
     def chosen(self, inclusion: float) -> Chosen:
         """Which won, by how much, over what, and how much it counts."""

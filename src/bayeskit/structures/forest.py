@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Domain
-from bayeskit.data.schema import KINDS, Column
+from bayeskit.data.schema import KINDS, Column, Schema
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
@@ -65,8 +65,13 @@ class Forest(Staged[Any]):
             if strength is not None and (isinstance(strength, bool) or not 0 < float(strength) < np.inf):
                 raise InputError(f"strength={strength!r}: give a number of pseudo-rows above 0, or None to choose one")
 
-    def unfitted(self) -> Self:
+    def first_stage(self) -> Self:
         return replace(self, grown=None, chosen=None)
+
+    def check_columns(self, schema: Schema) -> None:
+        for column in () if self.grown is None else self.grown.columns:
+            if column.name not in (schema.numeric_index if column.numeric else schema.coded_index):
+                raise InputError(f"trees split column {column.name!r} as what it is not")
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -103,7 +108,7 @@ class TreeSearch:
     @classmethod
     def of(cls, rows: Rows, domain: Domain) -> TreeSearch:
         kept = ContentOrder.of(rows, domain)
-        known = [_column(c, kept.block, domain, rows.rows.weight.rounded()) for c in rows.columns]
+        known = [_column(c, kept.block, domain, rows.rows.weight.to_float()) for c in rows.columns]
         columns = tuple(sorted((c for c in known if c is not None), key=lambda c: c.name))
         codes = np.empty((len(columns), len(kept.order)), dtype=np.uint8)
         for j, column in enumerate(columns):

@@ -54,7 +54,7 @@ class FromRows(Likelihood[Distinct]):
     def __post_init__(self) -> None:
         if self.likelihood is None:
             return
-        if not isinstance(self.likelihood, Staged) or self.likelihood != self.likelihood.unfitted():
+        if not isinstance(self.likelihood, Staged) or self.likelihood != self.likelihood.first_stage():
             raise InputError(
                 f"Kept({self.likelihood!r}): give a likelihood that chooses what to count, before it chose"
             )
@@ -71,16 +71,16 @@ class FromRows(Likelihood[Distinct]):
     def chosen(self, rows: Distinct, context: Context) -> tuple[Staged[Any], Any]:
         """The likelihood with all that it chooses, and what it counts then."""
         assert self.likelihood is not None  # what only keeps rows is not asked
-        likelihood = self.likelihood.unfitted()
+        likelihood = self.likelihood.first_stage()
         while True:
-            counted = self._counted(likelihood, rows, context)
+            counted = self._count(likelihood, rows, context)
             later = likelihood.next_stage(counted, context)
             if later is None:
                 return likelihood, counted
             likelihood = later
 
     @staticmethod
-    def _counted(likelihood: Staged[Any], rows: Distinct, context: Context) -> Any:
+    def _count(likelihood: Staged[Any], rows: Distinct, context: Context) -> Any:
         empty = likelihood.statistic(rows.columns, rows.groups)
         if isinstance(empty, Rows):
             return rows.sample(empty.most or CAP)

@@ -183,9 +183,15 @@ class FullDensity(SupportsLeftOut):
                 "cross-validated error instead"
             )
         white = rng.standard_normal((rows, len(self.normals.numbers.columns)))
-        z = self.normals.numbers.mean[group] + self.normals.covariance.coloured(group, white)
+        z = self.normals.numbers.mean[group] + self.normals.covariance.colour(group, white)
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
+
+    def verify(self) -> None:
+        try:
+            self.normals.factor(np.ones(len(self.normals.numbers.columns), dtype=bool))
+        except np.linalg.LinAlgError as error:
+            raise InputError("the sums of products are those of no rows: a covariance has no root") from error
 
     def add(self, block: Block, out: Float) -> None:
         points, codes = self._read(block)
@@ -222,7 +228,7 @@ class FullDensity(SupportsLeftOut):
 
     def _read(self, block: Block) -> tuple[Points, Int]:
         """Numbers (n, d) and codes (n, q) of the columns that say something."""
-        codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
+        codes = block.codes[block.code_positions(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
     @property
@@ -254,7 +260,7 @@ class FullDensity(SupportsLeftOut):
         points, codes = self._read(block)
         z, mine = points.z, self._own(block, points, codes)
         if mine is None and not self.joint.columns:
-            return self._chained(points, block.schema.names)
+            return self._chain(points, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
         coded = {name: j for j, name in enumerate(self.joint.columns)}
         seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
@@ -274,7 +280,7 @@ class FullDensity(SupportsLeftOut):
             before = after
         return out
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         """The probability of the cell, and the normal density of the numbers."""
         points, codes = self._read(row)
         whole, found = self._log(points, codes, None)[0], []
@@ -299,7 +305,7 @@ class FullDensity(SupportsLeftOut):
         each = zip(means, covariances, strict=True)
         return tuple(f"N(x; mean ({_list(m)}), covariance ({'; '.join(map(_list, s))}))" for m, s in each)
 
-    def _chained(self, points: Points, names: Sequence[str]) -> Float:
+    def _chain(self, points: Points, names: Sequence[str]) -> Float:
         """The same of numbers alone: one factor in the order of revealing holds all conditional densities.
 
         With x = mean + L u, log p(x_j | those before, c) = -u_j^2 / 2 - log L_jj, and a constant.
@@ -336,4 +342,4 @@ class LeftOutFull(FullDensity):
     """Without each row itself."""
 
     def _own(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
-        return LeftOutRows(*block.counted_rows(), codes, points)
+        return LeftOutRows(*block.rows_with_weight(), codes, points)

@@ -35,8 +35,8 @@ class NetworkedDensity(Factored):
         p(given | c) = sum over missing values of the product over columns of P(x_j | parents of j, c),
 
     column by column. Where this takes a table of more than a million cells (more than the largest table of the model),
-    columns with missing parents, those with the most such cells first, say P(x | c) instead; ``approximated`` counts
-    these rows.
+    columns with missing parents, those with the most such cells first, say P(x | c) instead; ``count_approximations``
+    counts these rows.
 
     ``weight``, once fitted, multiplies what a column adds to those before it in the order of the arcs: weight_j
     log p(x_j | those of them that are given, c), which is log P(x_j | parents, c) where these are given.
@@ -84,7 +84,7 @@ class NetworkedDensity(Factored):
         """Columns that are parents of the class."""
         return self.tables.arcs[-1] if len(self.tables.arcs) > len(self.columns) else ()
 
-    def named(self) -> Iterator[tuple[str | None, tuple[str | None, ...]]]:
+    def name_families(self) -> Iterator[tuple[str | None, tuple[str | None, ...]]]:
         """Each node and its parents; None is the class."""
         yield None, tuple(self.columns[p] for p in self.class_parents)
         for name, parents, of_class in zip(self.columns, self.tables.arcs, self.of_class, strict=False):
@@ -122,7 +122,7 @@ class NetworkedDensity(Factored):
         some = out[plain]
         self._look_up(np.ascontiguousarray(codes[:, plain]), some)
         out[plain] = some
-        out[rest] += self._summed(np.ascontiguousarray(codes[:, rest]))
+        out[rest] += self._sum_out(np.ascontiguousarray(codes[:, rest]))
 
     def _codes(self, block: Block) -> Code:
         return self._known(self.slices.codes(block))
@@ -142,7 +142,7 @@ class NetworkedDensity(Factored):
 
     @cached_property
     def _weighted(self) -> FactorDensity:
-        return self.tables if self.weight is None else self.tables.weighted(self.weight)
+        return self.tables if self.weight is None else self.tables.with_weights(self.weight)
 
     def _hidden(self, codes: Code) -> Bool:
         """Whether a value, or the class, depends on one that is missing: (rows,)."""
@@ -154,7 +154,7 @@ class NetworkedDensity(Factored):
                     found |= missing[p] & ~missing[j]
         return found
 
-    def _summed(self, codes: Code) -> Float:
+    def _sum_out(self, codes: Code) -> Float:
         """log p(what is given | c): (rows, K)."""
         if self.weight is not None:
             out: Float = np.einsum("j,njk->nk", self.weight, self._pieces(codes))
@@ -228,7 +228,7 @@ class NetworkedDensity(Factored):
             scopes = [scope for scope in scopes if v not in scope] + [together - {v}]
         return False
 
-    def approximated(self, block: Block) -> dict[str, int]:
+    def count_approximations(self, block: Block) -> dict[str, int]:
         what = (
             f"the missing values that a column depends on take tables of more than {self.most_cells:,} cells to sum "
             f"out; such columns said P(x | class) there"
@@ -243,7 +243,7 @@ class NetworkedDensity(Factored):
         """What each column adds to those before it in the order of the arcs: (n, columns, K)."""
         return self._pieces(self._codes(block))
 
-    def weighted(self, weight: Float) -> NetworkedDensity:
+    def with_weights(self, weight: Float) -> NetworkedDensity:
         """The same with what each column adds multiplied: (columns,)."""
         return replace(self, weight=weight)
 

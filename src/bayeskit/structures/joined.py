@@ -60,8 +60,8 @@ class Joined(Discrete):
             if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
-    def unfitted(self) -> Self:
-        return replace(super().unfitted(), tried=None, sets=None)
+    def first_stage(self) -> Self:
+        return replace(super().first_stage(), tried=None, sets=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ def evidence_strengths(counts: Sequence[Float]) -> tuple[Float, Float]:
     cells = OccupiedCells.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
     shares = np.concatenate([np.empty(0), *(class_share(table) for table in counts)])[cells.margin]
     lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
-    return lean.strength, lean.score - cells.scored(shares[None])[0]
+    return lean.strength, lean.score - cells.score(shares[None])[0]
 
 
 def class_share(counts: Float) -> Float:

@@ -66,7 +66,7 @@ class Joint:
         place_of = np.full(len(codes), -1, dtype=np.int64)
         place_of[whole] = each
         counts = _table(weight, place_of, groups, len(cells), n)
-        many = float(np.log(sizes).sum()) > np.log(min(MANY, max(counts.rounded().sum(), 1.0)))
+        many = float(np.log(sizes).sum()) > np.log(min(MANY, max(counts.to_float().sum(), 1.0)))
         auto = smoothing == "auto" or (many and smoothing == 1.0)
         alpha = None if auto else float(smoothing)
         return cls(tuple(names), sizes, alpha, unseen == "smooth" and alpha != 0, cells, counts, margins)
@@ -80,7 +80,7 @@ class Joint:
     @cached_property
     def rounded(self) -> Float:
         """Weights of the cells: (M, K)."""
-        return self.counts.rounded()
+        return self.counts.to_float()
 
     @cached_property
     def _beginnings(self) -> list[Int]:
@@ -126,7 +126,7 @@ class Joint:
         )
         for rows, may_be in self.partial(codes):
             mass[rows] = counts[may_be].sum(axis=0)
-        whole = np.broadcast_to(self.weight.rounded(), mass.shape)
+        whole = np.broadcast_to(self.weight.to_float(), mass.shape)
         if own is not None and len(own.row):
             mass, whole = self._without(mass, whole.copy(), cell, own)
         return self.probability(mass, whole, self.spare(codes, whole, own), codes)
@@ -150,7 +150,7 @@ class Joint:
         cell, spread = int(self.find(codes)[0]), self.alpha * float(np.prod(self.sizes))
         counts = self.rounded[cell] if cell >= 0 else np.zeros(self.counts.shape[1])
         pseudo = ([self.alpha], [spread]) if self.alpha else ([], [])
-        each = zip(counts, self.weight.rounded(), strict=True)
+        each = zip(counts, self.weight.to_float(), strict=True)
         return tuple(Ratio.of([n, *pseudo[0]], [of, *pseudo[1]]) for n, of in each)
 
     def spare(self, codes: Int, whole: Float, own: LeftOutRows | None = None) -> Float:
@@ -166,7 +166,7 @@ class Joint:
         out = np.zeros((len(codes), self.counts.shape[1])) + np.log1p(whole)
         for j, (table, size) in enumerate(zip(self.margins, self.sizes.tolist(), strict=True)):
             level, seen = codes[:, j], codes[:, j] >= 0
-            known = table.rounded()
+            known = table.to_float()
             count = np.where(seen[:, None], known[np.maximum(level, 0)], 0.0)
             every = np.broadcast_to(known.sum(axis=0), count.shape)
             if own is not None:
@@ -199,7 +199,7 @@ class Joint:
 
     def portable(self, cells: Sequence[Cells], numbers: int) -> PortableCells:
         """The cells of each class for a portable program, with the offsets of as many numbers."""
-        weight, known, spare = self.weight.rounded(), self.rounded, self.spare(self.cells, self.weight.rounded())
+        weight, known, spare = self.weight.to_float(), self.rounded, self.spare(self.cells, self.weight.to_float())
         classes = range(known.shape[1])
         held = [c.cell if numbers else np.flatnonzero(known[:, k] > 0) for k, c in zip(classes, cells, strict=True)]
         offset = [c.offset if numbers else np.zeros((len(h), 0)) for c, h in zip(cells, held, strict=True)]
@@ -240,7 +240,7 @@ class Joint:
             if row < 0:
                 return table
             size = table.shape[0] * classes
-            left = table.flat() - gone.placed(np.array([row * classes + k]), size)
+            left = table.flat() - gone.place(np.array([row * classes + k]), size)
             return ExactSum(left.limbs.reshape(*table.shape, left.limbs.shape[-1]), left.low)
 
         margins = tuple(less(table, code) for table, code in zip(self.margins, codes.tolist(), strict=True))
@@ -249,5 +249,5 @@ class Joint:
 
 def _table(weight: ExactSum, code: Int, groups: Int, size: int, n: int) -> ExactSum:
     """Weights of keys gathered by code and group: (size, n); -1 drops."""
-    sums = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
+    sums = weight.place(np.where(code < 0, -1, code * n + groups), size * n)
     return ExactSum(sums.limbs.reshape(size, n, sums.limbs.shape[-1]), sums.low)

@@ -66,7 +66,7 @@ def _step(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[Floa
     total = sum(p.weight for p in patterns)
     size = _sizes(np.diag(covariance))
     shared = covariance / np.outer(size, size) + RIDGE * np.eye(len(size))
-    filled = [_filled(p, mean, covariance, size, shared) for p in patterns]
+    filled = [_fill(p, mean, covariance, size, shared) for p in patterns]
     middle: Float = sum((p.weight / total * f[0] for p, f in zip(patterns, filled, strict=True)), np.zeros_like(mean))
     spread = np.zeros_like(covariance)
     for p, (centre, around) in zip(patterns, filled, strict=True):
@@ -80,7 +80,7 @@ def _sizes(variance: Float) -> Float:
     return np.where(variance > 0, np.sqrt(variance), 1.0)
 
 
-def _filled(p: Pattern, mean: Float, covariance: Float, size: Float, shared: Float) -> tuple[Float, Float]:
+def _fill(p: Pattern, mean: Float, covariance: Float, size: Float, shared: Float) -> tuple[Float, Float]:
     """Mean and second moment about it that the rows of a pattern are expected to have in full; shared: correlations."""
     if p.there.all():
         return p.mean, p.covariance

@@ -85,8 +85,8 @@ class Naive:
 
     def with_choices_of(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
-        known = {f.unfitted(): f for f, _ in fitted.components if isinstance(f, Staged)}
-        parts = ((known.get(f.unfitted(), f) if isinstance(f, Staged) else f, names) for f, names in self.components)
+        known = {f.first_stage(): f for f, _ in fitted.components if isinstance(f, Staged)}
+        parts = ((known.get(f.first_stage(), f) if isinstance(f, Staged) else f, names) for f, names in self.components)
         return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
@@ -110,7 +110,7 @@ class Naive:
         }  # undetermined ones have less
         return Naive.of(both, schema)
 
-    def renamed(self, statistic: Product, counted: Naive) -> Product:
+    def rename(self, statistic: Product, counted: Naive) -> Product:
         """What another structure of the same columns has counted, as that of this one, which counts the same."""
         pairs = zip(self.components, counted.components, strict=True)
         return Product({mine: statistic[theirs] for (mine, _), (theirs, _) in pairs}, statistic.groups)
@@ -228,10 +228,10 @@ class NaiveDensity(Sum, SupportsLeftOut):
             whole[:, [place[name] for name in density.columns]] += pieces
         return np.zeros((block.rows, len(self.columns), 1)) if whole is None else whole
 
-    def weighted(self, weight: Float) -> NaiveDensity:
+    def with_weights(self, weight: Float) -> NaiveDensity:
         """The same with each piece multiplied: (pieces,)."""
         if self._by_set is not None:
-            return replace(self, densities=(self._by_set.weighted(weight),))
+            return replace(self, densities=(self._by_set.with_weights(weight),))
         place = {name: j for j, name in enumerate(self.columns)}
         made = (weigh(d, weight[[place[name] for name in d.columns]]) for d in self.densities)
         return replace(self, densities=tuple(made))
@@ -244,9 +244,9 @@ class NaiveDensity(Sum, SupportsLeftOut):
             found[:, mine >= 0] += terms
         return np.zeros((block.rows, len(which), 1)) if found is None else found
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         place = {name: j for j, name in enumerate(self.columns)}
-        every = [factor for density in self.densities for factor in density.worked(row)]
+        every = [factor for density in self.densities for factor in density.work_out(row)]
         return sorted(every, key=lambda factor: place.get(factor.columns[0], 0))
 
     def class_range(self, block: Block) -> Float:
@@ -265,8 +265,8 @@ class NaiveDensity(Sum, SupportsLeftOut):
                 place = {name: j for j, name in enumerate(density.columns)}
                 yield density, np.array([place.get(self.columns[j], -1) for j in which.tolist()], dtype=np.int64)
 
-    def approximated(self, block: Block) -> dict[str, int]:
-        return {what: rows for d in self.densities for what, rows in d.approximated(block).items()}
+    def count_approximations(self, block: Block) -> dict[str, int]:
+        return {what: rows for d in self.densities for what, rows in d.count_approximations(block).items()}
 
 
 @dataclass(frozen=True)

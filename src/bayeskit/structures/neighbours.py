@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -18,7 +18,7 @@ from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import TIE as DISTANCE_TIE
-from bayeskit.numerics.neighbor_search import NearestPoints, PointWeights, Queries, Search, near
+from bayeskit.numerics.neighbor_search import Measured, NearestPoints, PointWeights, Queries, Search, blocks, near
 from bayeskit.portable.nodes import Neighbours as NeighbourNode
 from bayeskit.portable.program import Inputs, Term, Unportable
 from bayeskit.portable.symbol import Symbol, where
@@ -125,7 +125,7 @@ class NeighbourDensity(SupportsLeftOut):
 
     @cached_property
     def _weights(self) -> Float:
-        return self.statistic.rows.weight.rounded()
+        return self.statistic.rows.weight.to_float()
 
     def _space(self, pattern: Bool) -> Space:
         """The search over the columns that a row has: (d + c,)."""
@@ -143,12 +143,20 @@ class NeighbourDensity(SupportsLeftOut):
             self._spaces[pattern.tobytes()] = space
         return space
 
+    @property
+    def _names(self) -> list[str]:
+        """The columns as the metric has them: numbers, levels that have an order, other levels."""
+        schema = self.statistic.schema
+        ranks = dict(zip(schema.coded, self.metric.ordinal.tolist(), strict=True))
+        return [*schema.numeric, *sorted(schema.coded, key=lambda name: not ranks[name])]
+
+    def _read(self, block: Block) -> Queries:
+        numbers, codes = self.statistic.read(block)
+        return self.metric.read(numbers, codes if self.unseen == "smooth" else np.maximum(codes, -1))
+
     def _groups(self, block: Block) -> Iterator[tuple[Int, Queries, Space]]:
         """Rows that have the same columns, as the search wants them; without those that have none."""
-        numbers, codes = self.statistic.read(block)
-        if self.unseen != "smooth":
-            codes = np.maximum(codes, -1)
-        asked, d = self.metric.read(numbers, codes), len(self.metric.scale)
+        asked, d = self._read(block), len(self.metric.scale)
         patterns = np.hstack([~np.isnan(asked.numbers), asked.codes != -1]) & self.metric.used
         different, member = distinct(patterns)
         for g, pattern in enumerate(different.astype(bool)):
@@ -198,7 +206,9 @@ class NeighbourDensity(SupportsLeftOut):
             DISTANCE_TIE,
         )
         asked = [numbers[j] for j in some.tolist()] + [plain[j] for j in others.tolist()]
-        return [Term((), Symbol("neighbours", node, *asked))]
+        names = self._names
+        chain = [names[j] for j in some.tolist()] + [names[d + j] for j in others.tolist()]
+        return [Term((), Symbol("neighbours", node, *asked), chain=tuple(chain))]
 
     def _itself(self, block: Block) -> Int:
         """The place of each row among those learned, to leave it out; -1 for none: (n,)."""
@@ -211,10 +221,10 @@ class NeighbourDensity(SupportsLeftOut):
             place = np.full(len(self._weights) + 1, -1, dtype=np.int64)
             place[space.rows] = np.arange(len(space.rows))
             mine, left = place[itself[rows]], np.zeros(len(rows))
-            totals = np.tile(space.totals.rounded(), (len(rows), 1))
+            totals = np.tile(space.totals.to_float(), (len(rows), 1))
             known = np.flatnonzero(mine >= 0)
             if len(known):
-                row, group, mass = block.counted_rows()
+                row, group, mass = block.rows_with_weight()
                 at = np.full(block.rows, -1, dtype=np.int64)
                 at[row] = np.arange(len(row))
                 which = at[rows[known]]
@@ -224,8 +234,8 @@ class NeighbourDensity(SupportsLeftOut):
             around = near(space.search, asked, self.likelihood.k, masses)
             yield rows, space, around, totals
 
-    def _counts(self, space: Space, around: NearestPoints) -> Float:
-        """Weight of each class around each row: (n, K)."""
+    def _counts(self, points: Int, around: NearestPoints) -> Float:
+        """Weight of each class around each row, (n, K), of these rows as points."""
         mass = around.weight
         if self.likelihood.weights == "epanechnikov":
             reach = np.where(np.isfinite(around.beyond), around.beyond, 2 * around.radius)[around.row]
@@ -234,20 +244,20 @@ class NeighbourDensity(SupportsLeftOut):
             whole, less = (np.bincount(around.row, m, minlength=around.rows) for m in (mass, nearer))
             mass = nearer * (whole / np.where(less > 0, less, 1.0))[around.row]  # K rows are still K rows
         classes = self.statistic.groups
-        cell = around.row * classes + self.statistic.rows.group[space.rows[around.index]]
+        cell = around.row * classes + self.statistic.rows.group[points[around.index]]
         counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)
         return counts.reshape(around.rows, classes)
 
     def _shares(self, block: Block) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
         for rows, space, around, totals in self._near(block):
-            share, some = self._share(space, around, totals)
+            share, some = self._share(space.rows, around, totals)
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
 
-    def _share(self, space: Space, around: NearestPoints, totals: Float) -> tuple[Float, Bool]:
+    def _share(self, points: Int, around: NearestPoints, totals: Float) -> tuple[Float, Bool]:
         """K_c / n_c, (n, K), and which rows have a neighbour, (n,)."""
-        counts = self._counts(space, around)
+        counts = self._counts(points, around)
         whole = totals.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = counts / totals + self.likelihood.pseudo / whole
@@ -260,9 +270,42 @@ class NeighbourDensity(SupportsLeftOut):
         out = np.zeros((block.rows, len(sizes), self.statistic.groups))
         for rows, space, around, totals in self._near(block):
             for i, k in enumerate(sizes):
-                share, some = self._share(space, around.within(k), totals)
+                share, some = self._share(space.rows, around.within(k), totals)
                 with np.errstate(divide="ignore"):
                     out[rows[some], i] = np.log(share[some])
+        return out
+
+    def stages(self, block: Block, owner: Mapping[str, int]) -> Float:
+        """log K_c / n_c once the columns of owners 0, 1, ... are known, one after the other: (n, owners + 1, K).
+
+        Gaps add up over columns, so that a stage compares rows over the columns of one owner more. Rows are new ones.
+        """
+        if self.metric.covariance is not None:
+            raise InputError('metric="mahalanobis" has no distances column by column; choose another')
+        asked, points, d = self._read(block), self._points, len(self.metric.scale)
+        mine = np.array([owner[name] for name in self._names], dtype=np.int64)
+        every, weights = np.arange(len(points)), self._weights
+        of_class = np.equal.outer(self.statistic.rows.group, np.arange(self.statistic.groups)) * weights[:, None]
+        out = np.zeros((block.rows, max(owner.values(), default=-1) + 2, self.statistic.groups))
+        for rows in blocks(block.rows, len(points)):
+            some, gaps = asked.at(rows), None
+            place = Queries(np.arange(len(some), dtype=np.float64)[:, None], some.codes[:, :0])
+            masses = PointWeights(weights, np.full(len(some), -1), np.zeros(len(some)))
+            for stage in range(1, out.shape[1]):
+                columns = (mine == stage - 1) & self.metric.used
+                out[rows, stage] = out[rows, stage - 1]
+                if not columns.any():
+                    continue
+                sheet = self.metric.comparing(points, columns)
+                more = sheet.gaps(Queries(some.numbers[:, columns[:d]], some.codes[:, columns[d:]]))
+                gaps = more if gaps is None else gaps.with_more(more)
+                distance = sheet.lengths(gaps)
+                around = near(Measured(distance), place, self.likelihood.k, masses)
+                compared = np.isfinite(distance)
+                whole = np.tile(of_class.sum(axis=0), (len(some), 1)) if compared.all() else compared @ of_class
+                share, there = self._share(every, around, whole)
+                with np.errstate(divide="ignore"):
+                    out[rows, stage][there] = np.log(share[there])
         return out
 
     def _log_volume(self, space: Space, around: NearestPoints) -> Float:
@@ -282,7 +325,7 @@ class NeighbourDensity(SupportsLeftOut):
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
 
-    def worked(self, row: Block) -> list[WorkedFactor]:
+    def work_out(self, row: Block) -> list[WorkedFactor]:
         """K_c / (n_c V): V is the same in all classes, so that it does not matter which it is."""
         found = []
         for rows, share, totals, _ in self._shares(row):
@@ -325,6 +368,6 @@ class LeftOutNeighbours(NeighbourDensity):
 
     def _itself(self, block: Block) -> Int:
         itself = self.statistic.find(block)
-        if self.likelihood.most is None and (itself[block.counted_rows()[0]] < 0).any():
+        if self.likelihood.most is None and (itself[block.rows_with_weight()[0]] < 0).any():
             raise InputError("leave-one-out asks for rows that were learned; one of these was not")
         return itself

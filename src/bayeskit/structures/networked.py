@@ -76,8 +76,8 @@ class Networked(Smoothed):
     def _exploration(self) -> Exploration:
         return Exploration(self.search, self.restarts, self.random_state)
 
-    def unfitted(self) -> Self:
-        return replace(super().unfitted(), found=None)
+    def first_stage(self) -> Self:
+        return replace(super().first_stage(), found=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -110,14 +110,14 @@ class Networked(Smoothed):
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if isinstance(statistic, Rows):
-            return replace(self, found=self._searched(statistic))
+            return replace(self, found=self._search(statistic))
         if self.found is None:
             asked = replace(self, found=self.given)
             asked._check(statistic)
             return asked
         return None
 
-    def _searched(self, rows: Rows) -> Families:
+    def _search(self, rows: Rows) -> Families:
         """The arcs of a high score; the class stands before the columns, which stand in the order of their names unless
         the search goes by the order of the table."""
         slices = Slices.of(rows.columns, dict(self.grid or ()))
@@ -130,7 +130,7 @@ class Networked(Smoothed):
         codes = np.vstack([rows.rows.group.astype(np.int32), slices.codes(rows.block())[order]])
         holes = codes < 0
         states = np.maximum(sizes + holes.any(axis=1), 1)
-        weights = rows.rows.weight.rounded()
+        weights = rows.rows.weight.to_float()
         most = len(sizes) if self.max_parents is None else self.max_parents
         none = np.zeros((len(sizes), len(sizes)), dtype=bool)
         scores = Scores(
@@ -166,25 +166,25 @@ class Networked(Smoothed):
         place, smooth = {name: j for j, name in enumerate(names)}, context.unseen == "smooth"
         weights = context.weights
         every = Margin.each(levels, self.smoothing, context)
-        pooled = Margin.counted([_pooled(margin.counts) for margin in every], self.smoothing, smooth)
+        pooled = Margin.from_counts([_pool(margin.counts) for margin in every], self.smoothing, smooth)
         tables, arcs, strengths = [], [], []
         for j, name in enumerate(names):
             with_class = None in self._parents.get(name, ())
             margins = every if with_class else pooled
-            counts = statistic["families"].table(j).rounded()
+            counts = statistic["families"].table(j).to_float()
             parents = tuple(place[p] for p in self._members(name, names))
             if not counts.size and parents:  # a column whose levels have all been forgotten
                 counts, parents = every[j].counts, ()
-            found = self._conditional(counts if with_class else _pooled(counts), margins[j], with_class)
+            found = self._conditional(counts if with_class else _pool(counts), margins[j], with_class)
             (table,) = Conditional.logs([found], [margins[j]])
             tables.append(np.broadcast_to(table, (*table.shape[:-1], len(weights))))
             arcs.append(parents)
             strengths.append(found.strength)
         sizes = [margin.counts.shape[1] for margin in every]
-        of_class = statistic["class"].table(0).rounded()
+        of_class = statistic["class"].table(0).to_float()
         if of_class.ndim > 1 and of_class.size:
             parents = tuple(place[p] for p in self._members(None, names))
-            (own,) = Margin.counted([weights[None]], self.smoothing, False)
+            (own,) = Margin.from_counts([weights[None]], self.smoothing, False)
             found = self._conditional(np.moveaxis(of_class, 0, -1)[None], own, False)
             (table,) = Conditional.logs([found], [own])
             said = np.expand_dims(table[..., FRONT:, 0], -2)  # the one level of "the class is as it is"
@@ -202,7 +202,7 @@ class Networked(Smoothed):
         return Conditional.of(counts, child, self.strength, backoff, None)
 
 
-def _pooled(counts: Float) -> Float:
+def _pool(counts: Float) -> Float:
     """Of all classes together: (1, ...)."""
     out: Float = counts.sum(axis=0, keepdims=True)
     return out

@@ -101,7 +101,7 @@ def mixture_log_density(joint: Joint, normals: Normals, points: Points, codes: I
 def _mixture(joint: Joint, normals: Normals, points: Points, codes: Int, may_be: Bool) -> Float:
     """For rows that know the same part of their cell."""
     which, classes = np.flatnonzero(may_be), range(len(normals.cells))
-    known, whole = joint.rounded[which], joint.weight.rounded()
+    known, whole = joint.rounded[which], joint.weight.to_float()
     spare = joint.spare(joint.cells[which], whole)  # (M', K)
     together = joint.spare(codes[:1], whole)[0]  # (K,) what smoothing puts on all cells they may be
     nothing = np.zeros((1, len(classes)))
@@ -117,7 +117,7 @@ def _mixture(joint: Joint, normals: Normals, points: Points, codes: Int, may_be:
             with np.errstate(divide="ignore"):
                 mass = np.logaddexp(np.log(known[place, k]), spare[place, k])
             rest = _rest(together[k], spare[place, k])
-            shift = factor.moved(k, cells.offset[held])
+            shift = factor.whiten_offset(k, cells.offset[held])
             near = ((white[:, k, None] - shift) ** 2).sum(axis=2)
             far = (white[:, k] ** 2).sum(axis=1)
             logs = np.column_stack([mass - 0.5 * near, rest - 0.5 * far])

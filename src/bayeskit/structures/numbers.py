@@ -134,14 +134,14 @@ class Numbers:
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
         some = _columns_of(moments, self.columns)
-        return some.present.rounded(), some.means(self.origin, self.shift)
+        return some.present.to_float(), some.means(self.origin, self.shift)
 
 
 def _columns_of(moments: Moments, columns: tuple[str, ...]) -> Moments:
     """The moments of some columns."""
     place = {name: j for j, name in enumerate(columns)}
     index = np.array([place.get(name, -1) for name in moments.columns], dtype=np.int64)
-    present, first, second = (s.placed(index, len(place), axis=1) for s in moments._sums)
+    present, first, second = (s.place(index, len(place), axis=1) for s in moments._sums)
     return replace(moments, columns=columns, present=present, first=first, second=second)
 
 
@@ -158,19 +158,19 @@ def moments_of(statistic: Keyed | Scatter | Moments) -> Moments:
 def _weights(statistic: Keyed | Scatter | Moments) -> Float:
     """Of the rows: (K,)."""
     if isinstance(statistic, Moments):
-        most: Float = statistic.present.rounded().max(axis=1, initial=0.0)
+        most: Float = statistic.present.to_float().max(axis=1, initial=0.0)
         return most
     if isinstance(statistic, Scatter):
-        return statistic.weight.rounded()
+        return statistic.weight.to_float()
     weight: ExactSum = statistic.inner.weight
-    return weight.placed(statistic.keys[:, 0], statistic.groups).rounded()
+    return weight.place(statistic.keys[:, 0], statistic.groups).to_float()
 
 
 def _patterns(statistic: Keyed, origin: Float, shift: Int, live: Int) -> list[list[Pattern]]:
     """By class, the rows that hold the same columns."""
     found: list[list[Pattern]] = [[] for _ in range(statistic.groups)]
     there = statistic.keys[:, 1:][:, live] >= 0
-    weight, mean = statistic.inner.weight.rounded(), statistic.inner.moments().means(origin, shift)[:, live]
+    weight, mean = statistic.inner.weight.to_float(), statistic.inner.moments().means(origin, shift)[:, live]
     for k, w, m, c, t in zip(
         statistic.keys[:, 0], weight, mean, statistic.inner.covariances(shift), there, strict=True
     ):

@@ -54,8 +54,8 @@ class Paired(Averaged):
         if self.chosen is not None and len(set(self.chosen)) < len(self.chosen):
             raise InputError(f"chosen={self.chosen!r}: name each column once")
 
-    def unfitted(self) -> Self:
-        return replace(super().unfitted(), chosen=None)
+    def first_stage(self) -> Self:
+        return replace(super().first_stage(), chosen=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class PairedDensity(Density):
     def _counts(self, tables: Tables, columns: tuple[int, ...]) -> Float:
         """The table of some columns, with its axes in their order: (K, ...)."""
         order = sorted(columns)
-        counts = tables.table(self._number[tuple(self.columns[j] for j in order)]).rounded()
+        counts = tables.table(self._number[tuple(self.columns[j] for j in order)]).to_float()
         out: Float = counts.transpose(0, *(1 + order.index(j) for j in columns))
         return out
 

@@ -46,7 +46,7 @@ class OccupiedCells:
             shapes.reshape(-1, 3),
         )
 
-    def pooled(self) -> OccupiedCells:
+    def pool(self) -> OccupiedCells:
         """The same tables with all classes together."""
         cells = int(self.shapes[:, 1:].prod(axis=1).sum())
         total = np.bincount(self.shared, self.weight, minlength=cells).astype(np.float64, copy=False)
@@ -81,7 +81,7 @@ class OccupiedCells:
         out: Int = np.searchsorted(self.table, np.arange(len(self.shapes) + 1)).astype(np.int64, copy=False)
         return out
 
-    def scored(self, foretold: Float) -> Float:
+    def score(self, foretold: Float) -> Float:
         """Sums of the logarithms of what was predicted of the rows, (ways, cells): (ways, tables)."""
         nothing, once = np.zeros(len(self.weight)), np.ones((1, len(self.shapes)))
         out: Float = _core.shrinkage_scores(self.weight, nothing, nothing, foretold, self._start, once)[0]

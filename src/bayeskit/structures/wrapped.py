@@ -91,7 +91,7 @@ class BackedOff(Wrapped):
         out = np.empty_like(terms)
         if _core.back_off(terms, _shares(self.weights), mine, 1 - mine, out):
             odd = np.flatnonzero(np.isnan(out).any(axis=(1, 2)))
-            out[odd] = self._backed(terms[odd], self.weights[None])
+            out[odd] = self._back_off(terms[odd], self.weights[None])
         return out
 
     def _plain(self, block: Block) -> Float:
@@ -107,7 +107,7 @@ class BackedOff(Wrapped):
         out: Float = self.inclusion * weights / np.maximum(weights + self.rows, 1e-300)
         return out
 
-    def _backed(self, terms: Float, weights: Float) -> Float:
+    def _back_off(self, terms: Float, weights: Float) -> Float:
         """With weights of each row, (n or 1, parts, K), whatever the size of the terms."""
         mine = self._mine(weights)
         with np.errstate(divide="ignore"):
@@ -172,9 +172,9 @@ class _LeftOutBackedOff(BackedOff):
 
     def terms(self, block: Block) -> Float:
         weights = np.repeat(self.weights[None], block.rows, axis=0)
-        row, group, mass = block.counted_rows()
+        row, group, mass = block.rows_with_weight()
         weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
-        return self._backed(self._plain(block), weights)
+        return self._back_off(self._plain(block), weights)
 
 
 def _shares(weights: Float) -> Float:
@@ -232,7 +232,7 @@ class Weighted(Wrapped):
 
 def weigh(density: Density, weight: Float) -> Density:
     """A density with the logarithm of each part multiplied; its own way if it has one."""
-    return density.weighted(weight) if isinstance(density, Factored) else Weighted(density, weight)
+    return density.with_weights(weight) if isinstance(density, Factored) else Weighted(density, weight)
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Backoff(Likelihood[Any]):
         density = self.family.fit(statistic, context)
         present: dict[str, Float] = {}
         for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
-            present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
+            present[name] = np.maximum(weight.to_float(), present.get(name, np.zeros(1)))
         return BackedOff(density, np.array([present[name] for name in density.columns]), self.rows)
 
 

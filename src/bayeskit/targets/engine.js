@@ -202,7 +202,7 @@ function engineOf(program, tables) {
   const sum = (terms, value) => terms.reduce((total, t) => added(total, byClass(value(t.value))), zeros());
 
   // What a member begins with, what each column adds, and what it says of the row as a whole: terms of several columns
-  // change as the columns are revealed in order.
+  // change as the columns are revealed in order, and so do neighbours in a pool.
   function memberTerms(member, inputs) {
     const value = row(inputs), out = Array.from({ length: columns }, zeros);
     const several = member.terms.filter((t) => t.of.length > 1 && !t.chain.length);
@@ -217,7 +217,17 @@ function engineOf(program, tables) {
       out[j] = out[j].map((v, k) => v + (after[k] === before[k] ? 0 : after[k] - before[k]));
       before = after;
     }
-    const together = sum(member.terms.filter((t) => !t.of.length), value);
+    for (const t of member.terms.filter((t) => !t.of.length && t.chain.length)) {
+      const [op, spec, ...args] = program.steps[t.value], given = args.map(value), d = tables[spec.scale].data.length;
+      let last = zeros();
+      for (let j = 0; j < columns; j++) {
+        if (!t.chain.includes(j)) continue;
+        const now = nodes[op](spec, ...given.map((v, i) => (t.chain[i] <= j ? v : i < d ? NaN : -1)));
+        out[j] = out[j].map((v, k) => v + now[k] - last[k]);
+        last = now;
+      }
+    }
+    const together = sum(member.terms.filter((t) => !t.of.length && !t.chain.length), value);
     return { start: member.base.map(number), columns: out, together };
   }
 
