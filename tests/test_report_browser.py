@@ -325,7 +325,7 @@ def test_the_terms_of_a_pool_are_those_of_python(browser, pool, rows):
         told = evaluation.model.explain(rows[0].iloc[[page["row"] - 1]])
         terms = dict(zip(told.parts, told.terms[0].tolist(), strict=True))
         np.testing.assert_allclose(page["first"], told.prior, atol=1e-9)
-        for part, row in zip(page["parts"], page["told"], strict=True):
+        for part, row in zip(page["parts"], page["columnTerms"], strict=True):
             wanted = terms.get(NAMES.get(part, part), [0.0, 0.0])
             np.testing.assert_allclose(row, wanted, atol=1e-8)  # curves are packed
     panel.page.close()
@@ -592,3 +592,17 @@ def test_a_panel_of_answers_says_what_the_model_says(browser, rows, folder):
     assert panel.posterior() == pytest.approx(wanted.tolist(), abs=1e-6)
     assert panel.complaints == []
     panel.page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_drift_fits_a_phone_and_says_what_scrolls(browser, folder, scheme):
+    table, labels = patients()
+    moved = table.assign(age=table["age"] + 9, region="west")
+    page = bk.report(bk.drift(bk.NaiveBayes().fit(table, labels), moved), folder / f"drift-{scheme}.html")
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    phone.goto(page.as_uri())
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    assert phone.evaluate(AUDIT) == []
+    wide = phone.locator(".wide.scrolls").first
+    assert "scrolls sideways" in wide.evaluate("box => getComputedStyle(box, '::before').content")
+    phone.close()

@@ -44,7 +44,7 @@ from bayeskit.targets.javascript import ENGINE
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
-SCRIPTS = ("elements.js", "packed.js", *ENGINE, "model.js", "panel.js", "threshold.js")
+SCRIPTS = ("packed.js", *ENGINE, "model.js", "panel.js", "threshold.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -96,7 +96,7 @@ def report(
     '<!doctype html>'
     """
     if isinstance(evaluation, Network):
-        made = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
+        made = _page(network.sections(evaluation), title or repr(evaluation), ("network.js",))
         replace_file(os.fspath(path), [made.encode()])
     elif isinstance(evaluation, Drift):
         write_sections(path, drift_page.sections(evaluation), title or "Drift", drift_page.lead(evaluation))
@@ -147,13 +147,13 @@ class Page:
 
 
 def write_sections(path: str | os.PathLike[str], sections: list[Section], title: str, head: str) -> None:
-    """A page without scripts, whole or not at all."""
+    """A page to read, whole or not at all."""
     replace_file(os.fspath(path), [_page(sections, title, (), head).encode()])
 
 
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    style, *code = map(_file, ("style.css", *scripts))
+    style, *code = map(_file, ("style.css", "elements.js", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
