@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
 from bayeskit.ensemble.deadline import Deadline
-from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
+from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 
@@ -124,7 +124,7 @@ def test_a_class_that_comes_later_is_learned():
 
 
 def test_evidence_is_backed_off_to_the_prior():
-    prior = smoothed_prior(np.array([3.0, 1.0]))
+    prior = smooth_prior(np.array([3.0, 1.0]))
     np.testing.assert_allclose(np.exp(prior), [3.5 / 5, 1.5 / 5])
     said = evidence(np.array([[0.0, -np.inf]]), prior, 90.0)
     np.testing.assert_allclose(np.exp(said + prior), [[0.99 + 0.01 * 0.7, 0.01 * 0.3]])

@@ -13,7 +13,7 @@ from sklearn.datasets import load_wine
 
 import bayeskit as bk
 from bayeskit.ensemble.ensemble import Ensemble, Search
-from bayeskit.ensemble.pool import backed_off_terms
+from bayeskit.ensemble.pool import back_off_terms
 from bayeskit.estimators.candidates import candidates
 
 MODELS = {
@@ -97,7 +97,7 @@ def test_terms_share_what_shows_between_two_classes():
     logs = np.array([[float(-mpmath.log1p(mpmath.exp(-start - 1160))), float(-start - 1160)]])
     own = np.log(np.array([0.7, 0.3]))
     raw = np.array([[[t, 0.0] for t in terms]], dtype=float)
-    base, found, rest = backed_off_terms(own, raw, logs, own, 90.0, np.array([0]))
+    base, found, rest = back_off_terms(own, raw, logs, own, 90.0, np.array([0]))
     np.testing.assert_allclose(base, 0.0, atol=1e-15)
     np.testing.assert_allclose(found[0, :, 0] - found[0, :, 1], wanted, rtol=1e-12)
     assert not rest.any()

@@ -39,7 +39,7 @@ class Notes:
 def bundle(name: str, settings: Mapping[str, object], ensemble: Ensemble) -> Bundle:
     """All that an ensemble has learned, with the name and settings of its estimator."""
     rows: dict[str, Read] = {} if ensemble.rows is None else {"rows": (ensemble.rows, name, {})}
-    members = {f"member {i}": _described(m.classifier) for i, m in enumerate(ensemble.members)}
+    members = {f"member {i}": _describe(m.classifier) for i, m in enumerate(ensemble.members)}
     numbers = {f"pool.{n}": a for n, a in asdict(ensemble.pool).items()}
     for i, view in enumerate(m.view for m in ensemble.members):
         numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
@@ -47,10 +47,10 @@ def bundle(name: str, settings: Mapping[str, object], ensemble: Ensemble) -> Bun
         (n, *(float(v) if np.isfinite(v) else None for v in values), why)
         for n, *values, why in ensemble.leaderboard.lines
     )
-    views = tuple(None if m.view is None else m.view.described() for m in ensemble.members)
+    views = tuple(None if m.view is None else m.view.notes() for m in ensemble.members)
     notes = Notes(tuple(m.name for m in ensemble.members), views, lines, ensemble.leaderboard.rows)
     return Bundle(
-        name, dict(settings), {"encoder": _described(ensemble.reader), **rows, **members}, write_fields(notes), numbers
+        name, dict(settings), {"encoder": _describe(ensemble.reader), **rows, **members}, write_fields(notes), numbers
     )
 
 
@@ -109,5 +109,5 @@ def _check_agreement(member: Member, reader: Classifier) -> None:
         raise ModelFileError(f"its member {member.name!r} does not fit the others")
 
 
-def _described(classifier: Classifier) -> Read:
+def _describe(classifier: Classifier) -> Read:
     return classifier.model_, type(classifier).__name__, classifier.settings_to_save()

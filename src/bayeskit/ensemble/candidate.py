@@ -87,5 +87,5 @@ class Member:
         if self.view is None or other.view is None:
             return self.view is other.view
         mine, theirs = self.view.numbers(), other.view.numbers()
-        same = self.view.described() == other.view.described()
+        same = self.view.notes() == other.view.notes()
         return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)

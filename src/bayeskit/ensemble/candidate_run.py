@@ -18,8 +18,8 @@ from bayeskit.ensemble.cross_fit import CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
 from bayeskit.ensemble.deadline import Deadline, OutOfTime
 from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
-from bayeskit.ensemble.pool import evidence, smoothed_prior
-from bayeskit.ensemble.views import PORTION, View, opened
+from bayeskit.ensemble.pool import evidence, smooth_prior
+from bayeskit.ensemble.views import PORTION, View, as_arrow
 from bayeskit.errors import InputError
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, drop_columns
@@ -47,7 +47,7 @@ class CandidateRun:
     @classmethod
     def of(cls, sample: LabelledTable, reader: Model, random_state: Seed, deadline: Deadline) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
-        distinct = Distinct.of(_opened(sample), reader, key)
+        distinct = Distinct.of(_as_arrow(sample), reader, key)
         judged = distinct.some(JUDGED)
         whole = distinct.sample
         some = whole if judged is distinct else judged.sample
@@ -95,9 +95,9 @@ class CandidateRun:
                 unit, reserved = max(unit, took / candidate.cost), reserved + seconds
                 found += [replace(p, seconds=seconds) for p in predictions]
             except OutOfTime:
-                skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
+                skipped.append(LeaderboardEntry.of_skipped(candidate.name, "no time left to try it"))
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
-                skipped.append(LeaderboardEntry.failed(candidate.name, error))
+                skipped.append(LeaderboardEntry.of_failure(candidate.name, error))
         if not found:
             raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
         failed = [entry for entry in skipped if entry.why.startswith(FAILED)]
@@ -125,12 +125,12 @@ class CandidateRun:
     def _prior(self, train: Share, rows: int) -> Float:
         known = self.plan.known
         weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
-        return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
+        return np.broadcast_to(smooth_prior(weights.astype(np.float64)), (rows, len(weights)))
 
     def _predictions(self, candidate: Candidate) -> list[CandidatePrediction]:
         classes = tuple(self.sample.rows.classes.tolist())
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
-        view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
+        view, seen = self._make_view(candidate.view) if candidate.view else (None, self.plan)
 
         spec, fixed = candidate.make().spec(), None
         if spec.fixes_choices:
@@ -148,7 +148,7 @@ class CandidateRun:
             fitter = CrossFitter(candidate, seen, view, every)
             if candidate.sizes:
                 return list(fitter.by_size(known))
-            return list(fitter.weighed(fixed) if candidate.weighed else fitter.plain(known))
+            return list(fitter.predict_weighted(fixed) if candidate.weighed else fitter.plain(known))
 
     def _whole(self, spec: Spec, view: View | None, fixed: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
@@ -161,7 +161,7 @@ class CandidateRun:
             parts.append(learn_rows(spec, view.matrix(self.reader, X), y, weight))
         return reduce(Model.merge, parts)
 
-    def _viewed(self, name: str) -> tuple[View, CrossFit]:
+    def _make_view(self, name: str) -> tuple[View, CrossFit]:
         """A view made of the rows that are judged, and their plan in it."""
         if name == "indicators" and not set(self.reader.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate
@@ -173,9 +173,9 @@ class CandidateRun:
         return view, replace(self.plan, X=numbers)
 
 
-def _opened(sample: LabelledTable) -> LabelledTable:
+def _as_arrow(sample: LabelledTable) -> LabelledTable:
     """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = opened(sample.X, sample.intake(None).source.rows)
+    rows = as_arrow(sample.X, sample.intake(None).source.rows)
     if rows is sample.X:
         return sample
     features = drop_columns(rows, [name for name in sample.roles.names if name in rows.column_names])

@@ -66,7 +66,7 @@ class CrossFit:
         """
         total, weight = int(distinct.units.sum()), distinct.weight
         if total < FEW:
-            return cls._repeated(distinct, folds, 3)
+            return cls._repeat(distinct, folds, 3)
         if total > PLENTY:
             fixed = total // most + 1
             place = distinct.places(fixed * FOLDS)
@@ -86,7 +86,7 @@ class CrossFit:
         return cls(of.X, of.index, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
 
     @classmethod
-    def _repeated(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
+    def _repeat(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
         """Unit by unit, so that it can be told which of them are tested again."""
         units, weight = distinct.units, distinct.weight
         row = np.repeat(np.arange(len(units)), units)
@@ -129,7 +129,7 @@ class CrossFit:
         out: Float = np.concatenate([test.mass for test in self.tests]) / self.repeats
         return out
 
-    def learned(self, train: Share) -> tuple[Any, Array, Float | None]:
+    def training_rows(self, train: Share) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights of what a model learns, in the order of the table: it is read faster so."""
         order = np.argsort(self.index[train.rows])
         rows, mass = train.rows[order], train.mass[order]
@@ -152,7 +152,7 @@ class CrossFit:
             if number in known:
                 model = reuse_counts(spec, known[number])
             else:
-                model = known[number] = learn_rows(spec, *self.learned(train), every, fixed)
+                model = known[number] = learn_rows(spec, *self.training_rows(train), every, fixed)
             asked = take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
             yield BatchPredictor.of(model, asked, spec.name, n_jobs=spec.n_jobs)
             begin, took = time.monotonic(), time.monotonic() - begin

@@ -43,7 +43,7 @@ class CrossFitter:
     def plain(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """As it stands; ``known`` has models of candidates that count the same, and gets those that are made."""
         parts = [asked.log_posterior() for asked in self.plan.models(self.candidate.make().spec(), known)]
-        yield self._unweighted(np.concatenate(parts))
+        yield self._without_weights(np.concatenate(parts))
 
     def by_size(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """Neighbours, searched once for all numbers of them; ``known`` as for ``plain``."""
@@ -66,14 +66,14 @@ class CrossFitter:
 
             yield CandidatePrediction(name, found[:, i], made)
 
-    def weighed(self, fixed: Naive | None) -> Iterator[CandidatePrediction]:
+    def predict_weighted(self, fixed: Naive | None) -> Iterator[CandidatePrediction]:
         """With fitted weights, and without if it stands so too; ``fixed`` is a structure whose choices are kept."""
         pieces, base = self.plan.factors(self.candidate.make().spec(), fixed)
         if self.candidate.plain:
             with np.errstate(invalid="ignore"):
                 summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
-            yield self._unweighted(summed)
-        (weight, bias), logs = _tuned(pieces, base, self.plan)
+            yield self._without_weights(summed)
+        (weight, bias), logs = _fit_weights(pieces, base, self.plan)
         name = f"{self.candidate.name}, weighted"
 
         def made() -> Member:
@@ -83,7 +83,7 @@ class CrossFitter:
 
         yield CandidatePrediction(name, logs, made)
 
-    def _unweighted(self, log_posterior: Float) -> CandidatePrediction:
+    def _without_weights(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name
 
         def made() -> Member:
@@ -92,7 +92,7 @@ class CrossFitter:
         return CandidatePrediction(name, log_posterior, made)
 
 
-def _tuned(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Float], Float]:
+def _fit_weights(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Float], Float]:
     """Weights of the pieces and biases of the classes; and what such say that were fitted to the other rows: (m, K)."""
     seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())

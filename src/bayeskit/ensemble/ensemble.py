@@ -19,7 +19,7 @@ from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.cross_fitter import CandidatePrediction
 from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
-from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
+from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, MergeError
 from bayeskit.model.journal import Journal
@@ -47,7 +47,7 @@ class Search:
         found, skipped = [], []
         for candidate in self.candidates(facts):
             if why := candidate.helps(facts):
-                skipped.append(LeaderboardEntry.skipped(candidate.name, why))
+                skipped.append(LeaderboardEntry.of_skipped(candidate.name, why))
             else:
                 found.append(candidate)
         if self.fast:
@@ -81,7 +81,7 @@ class Ensemble:
             made = _learn_all(evaluated, pool, search.deadline)
             if len(made) < (pool.weight > 0).sum():
                 late = [e for i, e in enumerate(evaluated) if pool.weight[i] > 0 and i not in made]
-                skipped += [LeaderboardEntry.skipped(e.name, "no time left to learn all rows") for e in late]
+                skipped += [LeaderboardEntry.of_skipped(e.name, "no time left to learn all rows") for e in late]
                 evaluated = [evaluated[i] for i in sorted(made)]
                 made = {place: made[i] for place, i in enumerate(sorted(made))}
                 pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
@@ -103,7 +103,7 @@ class Ensemble:
     @property
     def log_shares(self) -> Float:
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
-        return smoothed_prior(self.reader.model_.weights)
+        return smooth_prior(self.reader.model_.weights)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(c): the smoothed shares, unless another prior is given, (K,)."""
@@ -152,13 +152,13 @@ class Ensemble:
         """Learn more rows, after the weights of the members have moved by what these predict for them."""
         if is_outside(X):
             return reduce(lambda some, part: some.learn(part, y, classes, weight), self._portions(X), self)
-        rows, labels, weight = _labelled(X, y, weight)
+        rows, labels, weight = _with_labels(X, y, weight)
         pool, known = self.pool, np.flatnonzero(np.isin(labels, self.classes))
         if self.members and len(known):
             table = ViewCache.of(self.reader.model_, take_rows(rows, known))
             added = np.stack([self._evidence(m, table) for m in self.members], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
-            pool = pool.stepped(added, self.log_shares, np.searchsorted(self.classes, labels[known]), mass)
+            pool = pool.step(added, self.log_shares, np.searchsorted(self.classes, labels[known]), mass)
         moved = replace(self, pool=pool)
         return moved._change(lambda c, table: c.partial_fit(table, labels, classes, weight), rows)
 
@@ -166,7 +166,7 @@ class Ensemble:
         """Unlearn rows; what the fit chose with them stays."""
         if is_outside(X):
             return reduce(lambda some, part: some.forget(part, y, weight), self._portions(X), self)
-        rows, labels, weight = _labelled(X, y, weight)
+        rows, labels, weight = _with_labels(X, y, weight)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeldWarning)  # of each member
             rest = self._change(lambda c, table: c.forget(table, labels, weight), rows)
@@ -218,7 +218,7 @@ class Ensemble:
     def _with_reader(self, reader: Classifier) -> Ensemble:
         """With a reader that may know more classes, in whose order the biases are put."""
         old, new = (r.model_.counted.domain.classes for r in (self.reader, reader))
-        return replace(self, reader=reader, pool=self.pool.placed(old.codes_in(new), len(new)))
+        return replace(self, reader=reader, pool=self.pool.place(old.codes_in(new), len(new)))
 
 
 def _learn_all(evaluated: Sequence[CandidatePrediction], pool: Pool, deadline: Deadline) -> dict[int, Member]:
@@ -234,7 +234,7 @@ def _declare(classifier: Classifier, classes: Sequence[Label]) -> Classifier:
     return classifier.with_model(classifier.model_.declaring(tuple(classes)))
 
 
-def _labelled(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[TableLike, Array, Float | None]:
+def _with_labels(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[TableLike, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

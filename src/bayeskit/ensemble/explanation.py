@@ -12,7 +12,7 @@ from bayeskit.arrays import Float, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.ensemble import Ensemble
-from bayeskit.ensemble.pool import FAR, MemberBackoff, backed_off_terms
+from bayeskit.ensemble.pool import FAR, MemberBackoff, back_off_terms
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
@@ -40,7 +40,7 @@ def explain(ensemble: Ensemble, X: TableLike, prior: PriorLike = None, names: Na
         for name, term in _terms(member, table, plain.parts):
             own[:, place[name]] += np.clip(term, -FAR, FAR)
         start = member.classifier.model_.log_base()
-        first, moved, rest = backed_off_terms(start, own, logs, ensemble.log_shares, ensemble.weight, rival)
+        first, moved, rest = back_off_terms(start, own, logs, ensemble.log_shares, ensemble.weight, rival)
         base += weight * first
         terms += weight * moved
         terms[:, -1] += weight * rest

@@ -23,14 +23,14 @@ class LeaderboardEntry(NamedTuple):
     why: str  # it has no weight
 
     @classmethod
-    def skipped(cls, name: str, why: str) -> LeaderboardEntry:
+    def of_skipped(cls, name: str, why: str) -> LeaderboardEntry:
         """Of a candidate that was not evaluated."""
         return cls(name, np.nan, np.nan, np.nan, why)
 
     @classmethod
-    def failed(cls, name: str, error: Exception) -> LeaderboardEntry:
+    def of_failure(cls, name: str, error: Exception) -> LeaderboardEntry:
         """Of one that raised an error."""
-        return cls.skipped(name, f"{FAILED}: {error}")
+        return cls.of_skipped(name, f"{FAILED}: {error}")
 
 
 @dataclass(frozen=True)

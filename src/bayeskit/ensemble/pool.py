@@ -19,7 +19,7 @@ FAR = 1e6  # nats: what a single term can say at most
 SPARED = 5e-4  # nats per row that dropping the faintest members may cost altogether
 
 
-def smoothed_prior(weights: Float) -> Float:
+def smooth_prior(weights: Float) -> Float:
     """log of (n_c + 1/2) / (n + K/2): (K,)."""
     out: Float = np.log((weights + 0.5) / (weights.sum() + 0.5 * len(weights)))
     return out
@@ -35,7 +35,7 @@ def evidence(log_posterior: Float, log_prior: Float, rows: float) -> Float:
     return out
 
 
-def backed_off_terms(
+def back_off_terms(
     start: Float, terms: Float, log_posterior: Float, log_prior: Float, rows: float, rival: Int
 ) -> tuple[Float, Float, Float]:
     """The terms of a posterior as they show once it is backed off: its base (K,), terms (n, J, K) and rest (n, K).
@@ -144,13 +144,13 @@ class Pool:
             self, weight=self.weight[kept], gain=self.gain[kept], curvature=self.curvature[np.ix_(some, some)]
         )
 
-    def stepped(self, members: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
+    def step(self, members: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
         """Moved by new rows, as far as the rows it was fitted to allow."""
         seen = Evidence.of(members, log_prior, label, mass)
         weight, bias = seen.drawn(np.concatenate([self.weight, self.bias]), self.curvature)
         return replace(self, weight=weight, bias=bias, curvature=self.curvature + seen.curvature(weight, bias))
 
-    def placed(self, place: Int, classes: int) -> Pool:
+    def place(self, place: Int, classes: int) -> Pool:
         """With the biases of the old classes at new places, -1 where a class is gone."""
         m, there = len(self.weight), place >= 0
         index, known = np.append(np.arange(m), m + place[there]), np.append(np.arange(m), m + np.flatnonzero(there))

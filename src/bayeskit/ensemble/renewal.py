@@ -22,7 +22,7 @@ from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 
 
-def renewed(spec: Spec, model: Model) -> Model:
+def refit_weights(spec: Spec, model: Model) -> Model:
     """The model with weights fitted to the rows it keeps, read in their one order; cuts, arcs and sets are held."""
     family, names, rows = _kept(model)
     likelihood, _ = family.chosen(rows, model.context)
@@ -44,7 +44,7 @@ def keeping_rows(kinds: KindsLike, unseen: str, n_jobs: int | None) -> Spec:
     )
 
 
-def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
+def rows_of(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     """The rows that a model keeps as a table to learn from: rows, labels, weights and kinds, in their one order.
 
     A model of a matrix gives one, a model that knows the name of its target has it as a column.

@@ -80,7 +80,7 @@ class View:
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
-            if (filled := _filled(name, x, weight, scores)) is not None:
+            if (filled := _scale_column(name, x, weight, scores)) is not None:
                 scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
@@ -103,7 +103,7 @@ class View:
         )
         return self if levels == self.levels else replace(self, levels=levels)
 
-    def described(self) -> ViewNotes:
+    def notes(self) -> ViewNotes:
         """All of it but numbers."""
         scales = tuple((s.name, s.hole, s.flagged) for s in self.scales)
         return ViewNotes(scales, tuple((name, tuple(keys_of(told))) for name, told in self.levels))
@@ -194,7 +194,7 @@ class ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = reader.schema.target
         rows = drop_columns(X, [str(target)]) if target is not None and target in column_names(X) else X
-        return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
+        return cls(reader, as_arrow(rows, OpenTable.of(rows, None, None, None).source.rows))
 
     def portions(self) -> Iterator[ViewCache]:
         """Some rows at a time, where views of all of them would take much memory."""
@@ -215,7 +215,7 @@ class ViewCache:
         return self._seen[id(view)][1]
 
 
-def opened(X: TableLike, rows: Any) -> Any:
+def as_arrow(X: TableLike, rows: Any) -> Any:
     """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
     return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
@@ -224,7 +224,7 @@ def _blocks(reader: Model, X: TableLike) -> Iterator[Block]:
     return BatchPredictor.of(reader, X, READER).blocks()
 
 
-def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | None:
+def _scale_column(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | None:
     there = ~np.isnan(x)
     known, mass = x[there], weight[there]
     value, place = np.unique(known, return_inverse=True)

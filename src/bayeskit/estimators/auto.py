@@ -32,7 +32,7 @@ from bayeskit.ensemble.explanation import explain, nomogram
 from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.ensemble.marginal import marginal
 from bayeskit.ensemble.pool import Pool
-from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_rows
+from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
@@ -163,9 +163,9 @@ class AutoBayes(Wrapper):
         """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
-            return self._derive(learn_rows(self._keeper, X, y, weight, _declared(classes)))
+            return self._derive(learn_rows(self._keeper, X, y, weight, _labels(classes)))
         X = read_rows(X)[0] if is_outside(X) else X
-        return self._adopt(self._search(X, y, weight, self.kinds).declare(_declared(classes)))
+        return self._adopt(self._search(X, y, weight, self.kinds).declare(_labels(classes)))
 
     def _search(self, X: TableLike, y: LabelsLike, weight: WeightsLike, kinds: KindsLike) -> Ensemble:
         """What one fit of a table in memory finds."""
@@ -177,7 +177,7 @@ class AutoBayes(Wrapper):
 
     def _derive(self, rows: Model) -> Self:
         """Everything tried, pooled and learned from the rows that a model keeps; the journal goes on."""
-        X, y, weight, kinds = learned_rows(rows)
+        X, y, weight, kinds = rows_of(rows)
         found = self._search(X, y, weight, kinds).declare(rows.schema.classes)
         journal = self.reader_.model_.journal if self._fitted else ()
         return self._adopt(replace(found.with_journal(journal), rows=rows))
@@ -209,7 +209,9 @@ class AutoBayes(Wrapper):
         if not self._fitted:
             return self._learn(X, y, sample_weight, classes)
         if self.ensemble_.rows is not None:
-            return self._derive(learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _declared(classes)))
+            return self._derive(
+                learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _labels(classes))
+            )
         return self._adopt(self.ensemble_.learn(X, y, classes, sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
@@ -349,7 +351,7 @@ class AutoBayes(Wrapper):
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
-        prior (``backed_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
+        prior (``back_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
         2 weight log (rows + 10)/min P(c). Neighbours, forests and whatever does not take columns one by one reveal them
         in the order of the table, and a column says what changes: columns that tell the same share the credit by their
         order. "back-off" is what of the members' priors is lost in backing off. ``prior`` and terms add up to the
@@ -489,5 +491,5 @@ class AutoBayes(Wrapper):
         return any_table(super().__sklearn_tags__())
 
 
-def _declared(classes: LabelsLike | None) -> tuple[Label, ...]:
+def _labels(classes: LabelsLike | None) -> tuple[Label, ...]:
     return () if classes is None else tuple(np.asarray(classes).tolist())

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, FilePath, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
-from bayeskit.ensemble.renewal import renewed
+from bayeskit.ensemble.renewal import refit_weights
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.docstrings import document
 from bayeskit.model.codec import describe, json_text
@@ -187,7 +187,7 @@ def _with_weights(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike |
         warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=4)
         return model
     if spec.keeps_rows or X is None or y is None:
-        return renewed(spec, model)
+        return refit_weights(spec, model)
     return fit_weights(spec, model, X, y, weight)
 
 

@@ -13,7 +13,7 @@ from bayeskit.data.levels import Domain
 from bayeskit.errors import InputError
 
 
-def packed(numbers: Float) -> str:
+def pack(numbers: Float) -> str:
     """Doubles as a text, exactly.
 
     >>> unpacked(packed(np.array([0.1, -2.0])))
@@ -22,7 +22,7 @@ def packed(numbers: Float) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()
 
 
-def unpacked(text: str) -> Float:
+def unpack(text: str) -> Float:
     """And back; refused where they are not finite."""
     try:
         numbers = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
@@ -77,14 +77,14 @@ class Correction:
             raise InputError("a correction names a column or a class twice")
         for column in self.columns:
             if not 0 <= column.weight < np.inf or (
-                column.levels and unpacked(column.table).size != len(column.levels) * len(self.classes)
+                column.levels and unpack(column.table).size != len(column.levels) * len(self.classes)
             ):
                 raise InputError(f"the correction of column {column.name!r} does not fit its levels")
         for pair in self.pairs:
             cells = [max(some, default=-1) + 1 for some in pair.groups]
             apart = pair.names[0] != pair.names[1] and all(name in known for name in pair.names)
             low = min((min(some, default=0) for some in pair.groups), default=0)
-            if not apart or low < 0 or unpacked(pair.table).size != cells[0] * cells[1] * len(self.classes):
+            if not apart or low < 0 or unpack(pair.table).size != cells[0] * cells[1] * len(self.classes):
                 raise InputError(f"the correction of columns {' and '.join(pair.names)} does not fit their groups")
 
     def of_columns(self, domain: Domain, sizes: Mapping[str, int]) -> dict[str, tuple[float, Float]]:
@@ -100,7 +100,7 @@ class Correction:
                 lines = [self._groups(columns[n], g, domain, sizes[n]) for n, g in zip(*self._of(pair), strict=True)]
                 cells = [max(g) + 1 for g in pair.groups]
                 table = np.zeros((cells[0] + 1, cells[1] + 1, len(self.classes)))
-                table[:-1, :-1] = unpacked(pair.table).reshape(*cells, -1)
+                table[:-1, :-1] = unpack(pair.table).reshape(*cells, -1)
                 found[pair.names] = self._by_class(table, domain)[np.ix_(*lines)]
         return found
 
@@ -109,7 +109,7 @@ class Correction:
         return pair.names, pair.groups
 
     def _main(self, column: ColumnCorrection, domain: Domain, size: int) -> Float:
-        table = unpacked(column.table).reshape(-1, len(self.classes))
+        table = unpack(column.table).reshape(-1, len(self.classes))
         line = self._lines(column, domain, size, len(table))
         whole = np.concatenate([table, np.zeros((1, table.shape[1]))])
         out: Float = self._by_class(whole[line], domain)

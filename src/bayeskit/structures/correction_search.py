@@ -19,7 +19,7 @@ from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Slices
 from bayeskit.statistics.units import Units
 from bayeskit.structures.content_order import ContentOrder
-from bayeskit.structures.correction import ColumnCorrection, Correction, PairCorrection, packed, words_of
+from bayeskit.structures.correction import ColumnCorrection, Correction, PairCorrection, pack, words_of
 from bayeskit.structures.joined import class_share, evidence_strengths
 
 RIDGES = (64.0, 16.0, 4.0, 1.0, 0.25)  # penalties of corrections to choose from, the strongest first
@@ -92,17 +92,17 @@ class CorrectionSearch:
         classes = tuple(keys[self.classes].tolist())
         if len(classes) < 2 or not self.names:
             return Correction(classes, ())
-        weight, rows = self._weighted()
+        weight, rows = self._weigh_columns()
         ridge, pairs, pair_ridge = self._choices(rows, most)
         made = rows.with_ridge(ridge, self.intervals)
         table = made.fit(self.units.weight)
         if pairs:
             chosen = Pairs.of(self).best(made, table, self.units.weight, pairs)
-            made = chosen.joined(made, pair_ridge)
-            table = made.fit(self.units.weight, chosen.extended(table))
+            made = chosen.join(made, pair_ridge)
+            table = made.fit(self.units.weight, chosen.extend(table))
         parts = [table[a + FRONT : b] for a, b in zip(made.offset[:-1], made.offset[1:], strict=True)]
         columns = tuple(
-            ColumnCorrection(name, float(w), () if n else words_of(domain, name), packed(part))
+            ColumnCorrection(name, float(w), () if n else words_of(domain, name), pack(part))
             for name, w, n, part in zip(self.names, weight, self.intervals, parts, strict=False)
         )
         if not pairs:
@@ -110,7 +110,7 @@ class CorrectionSearch:
         each = zip(chosen.members, parts[len(columns) :], strict=True)
         return Correction(classes, columns, tuple(chosen.held(self.names, m, part) for m, part in each))
 
-    def _weighted(self) -> tuple[Float, PenalisedRows]:
+    def _weigh_columns(self) -> tuple[Float, PenalisedRows]:
         """How much the evidence of each column counts, and the rows with what that says of them."""
         n, p = len(self.label), len(self.classes)
         strengths, _ = evidence_strengths(self.counts)
@@ -150,11 +150,11 @@ class CorrectionSearch:
             return RIDGES[best], 0, 1.0
         chosen = [pairs.best(made, t, mass - test, most) for test, t in zip(tested, tables[best], strict=True)]
         lowest, wanted = losses[best], (RIDGES[best], 0, 1.0)
-        wider = [some.extended(table) for some, table in zip(chosen, tables[best], strict=True)]
+        wider = [some.extend(table) for some, table in zip(chosen, tables[best], strict=True)]
         for ridge in PAIRED:
             loss = 0.0
             for i, (some, test) in enumerate(zip(chosen, tested, strict=True)):
-                wide = some.joined(made, ridge)
+                wide = some.join(made, ridge)
                 wider[i] = wide.fit(mass - test, wider[i], ROUGH)
                 loss += wide.loss(wider[i], test)
             if loss >= lowest:
@@ -193,7 +193,7 @@ class Pairs:
         """Of the columns that tell most by themselves."""
         _, gains = evidence_strengths(search.counts)
         every = zip(search.counts, search.intervals, strict=True)
-        groups = tuple(_grouped(counts.sum(axis=0), n) for counts, n in every)
+        groups = tuple(_group_levels(counts.sum(axis=0), n) for counts, n in every)
         sizes = tuple(int(g.max()) + 1 for g in groups)
         codes = np.stack([np.append(g, -1)[np.maximum(c, -1)] for g, c in zip(groups, search.codes, strict=True)])
         kept = sorted(best_first(gains, search.names)[:COLUMNS])
@@ -221,7 +221,7 @@ class Pairs:
         order = best_first(gains, list(self.members))[:most]
         return replace(self, members=tuple(self.members[i] for i in order))
 
-    def joined(self, rows: PenalisedRows, ridge: float) -> PenalisedRows:
+    def join(self, rows: PenalisedRows, ridge: float) -> PenalisedRows:
         """The rows with the tables of the pairs behind those of the columns."""
         n = len(rows.label)
         more = [FRONT + self.sizes[a] * self.sizes[b] for a, b in self.members]
@@ -230,7 +230,7 @@ class Pairs:
         pulls = np.concatenate([rows.ridge, np.full(sum(more), ridge)])
         return replace(rows, codes=codes, offset=offset, ridge=pulls, fused=np.pad(rows.fused, (0, sum(more))))
 
-    def extended(self, table: Float) -> Float:
+    def extend(self, table: Float) -> Float:
         """Tables of the columns with empty ones for the pairs behind them."""
         more = sum(FRONT + self.sizes[a] * self.sizes[b] for a, b in self.members)
         return np.pad(table, ((0, more), (0, 0)))
@@ -238,10 +238,10 @@ class Pairs:
     def held(self, names: Sequence[str], member: tuple[int, int], table: Float) -> PairCorrection:
         a, b = member
         groups = tuple(self.groups[a].tolist()), tuple(self.groups[b].tolist())
-        return PairCorrection((names[a], names[b]), groups, packed(table))
+        return PairCorrection((names[a], names[b]), groups, pack(table))
 
 
-def _grouped(weight: Float, intervals: int) -> Int:
+def _group_levels(weight: Float, intervals: int) -> Int:
     """A few groups of the levels of a column: neighbouring intervals of about equal weight, or the most frequent
     levels and all others as one: (m,)."""
     if len(weight) <= GROUPS:
