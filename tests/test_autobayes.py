@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
+from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.estimators.candidates import candidates
@@ -207,7 +208,33 @@ def test_progress_is_told_and_time_ends_the_trying():
     told = []
     model = bk.AutoBayes(callback=lambda *news: told.append(news), time_budget=1e-9).fit(table, y)
     assert told[0][0] == 0
-    assert "no time left" in str(model.summary())
+    assert "no time left to try it" in str(model.summary())
+    assert {m.name for m in model.members_} <= {
+        "KDB(k=2) on equal frequencies",
+        "KDB(k=2) on equal frequencies, weighted",
+    }
+
+
+def test_members_that_cannot_learn_all_rows_in_time_are_named(monkeypatch):
+    table, y = mixed()
+    monkeypatch.setattr("bayeskit.ensemble.deadline.Deadline.is_past", lambda self, needed=0.0: needed > self.at)
+    monkeypatch.setattr("bayeskit.ensemble.deadline.Deadline.check", lambda self, needed=0.0: None)
+    monkeypatch.setattr("bayeskit.ensemble.deadline.Deadline.within", lambda seconds: Deadline(1e-12))
+    model = small(time_budget=1.0).fit(table, y)
+    assert len(model.members_) == 1  # the heaviest, in any case
+    assert "no time left to learn all rows" in str(model.summary())
+    np.testing.assert_allclose(model.predict_proba(table).sum(axis=1), 1)
+
+
+def test_a_level_or_nothing_in_many_columns_is_seen():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    there = rng.random((500, 160)) < 0.3 + 0.3 * y[:, None] * (np.arange(160) < 12)
+    table = pd.DataFrame({f"c{j}": np.where(there[:, j], "yes", None) for j in range(160)})
+    model = bk.AutoBayes(max_candidates=5).fit(table[:300], y[:300])
+    losses = {line.name: line.loss for line in model.summary().lines}
+    assert losses["linear on indicators"] < 0.5
+    assert log_loss(y[300:], model.predict_proba(table[300:])) < 0.5  # the majority class has 0.69
 
 
 ODD = {

@@ -40,6 +40,8 @@ def test_texts_lead_to_a_vectorizer():
     pipeline = make_pipeline(CountVectorizer(), bk.NaiveBayes(families="Multinomial"))
     with pytest.raises(InputError, match=r"X\['text'\], not the frame"):
         bk.evaluate(pipeline, MAILS, "class", 2)
+    with pytest.raises(InputError, match=r"y has 1 values, the table 2 rows$"):
+        bk.NaiveBayes().fit([[1.0], [2.0]], ["a"])
     with pytest.raises(KindError, match="last step of a pipeline"):
         bk.Calibrated(pipeline).fit(MAILS["text"], MAILS["class"])
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
@@ -22,7 +25,7 @@ def command(app: typer.Typer, function: Callable[..., None], example: str) -> No
         else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
 
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
         function(**given, **made)
 
@@ -32,7 +35,7 @@ def command(app: typer.Typer, function: Callable[..., None], example: str) -> No
     app.command(epilog=f"Example: {example}")(run)
 
 
-def _options(kind: Any) -> list[Parameter]:
+def _options(kind: DataclassInstance | type[DataclassInstance]) -> list[Parameter]:
     hints = get_type_hints(kind, include_extras=True)
     return [
         Parameter(

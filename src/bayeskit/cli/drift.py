@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
-from bayeskit.cli.options import ModelFile, Weight, split_names
+from bayeskit.cli.options import ModelFile, Weight, load_classifier, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, open_source, with_dates
-from bayeskit.errors import InputError, UsageError
+from bayeskit.errors import UsageError
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.drift import Drift
 
 FOUND = 5  # the exit code where something was found that --fail-on names
 CAUSES = ("any", "moderate", "large", "missing", "unseen", "classes")
@@ -53,10 +56,10 @@ def drift(
         raise UsageError(f"--level {level:g}: give a chance between 0 and 1, as 0.05")
     if output is not None:
         check_output(output, REPORT, [file, rows.place], force, rows.sql)
-    model: Any = _classifier(file)
+    model: Any = load_classifier(file)
     with notes(say) as messages:
         if rows.place is not None and rows.place.endswith(".bayes"):
-            found = bk.drift(model, _classifier(Path(rows.place)), level=level)
+            found = bk.drift(model, load_classifier(Path(rows.place)), level=level)
         else:
             with open_source(rows, say, "reading") as source:
                 source = with_dates(source, core(model).model_.schema.names)
@@ -73,16 +76,7 @@ def drift(
         raise typer.Exit(FOUND)
 
 
-def _classifier(file: Path) -> Any:
-    import bayeskit as bk
-
-    model = bk.load(file)
-    if isinstance(model, bk.Network):
-        raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
-    return model
-
-
-def _causes(found: Any, causes: tuple[str, ...]) -> list[str]:
+def _causes(found: Drift, causes: tuple[str, ...]) -> list[str]:
     """Those of the causes to fail that were found."""
     strengths = {column.strength for column in found.columns}
     shares = 0.0 if found.classes is None else float(abs(found.classes.new - found.classes.old).sum() / 2)

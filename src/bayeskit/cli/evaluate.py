@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,7 @@ from bayeskit.cli.options import (
     Settings,
     Target,
     Weight,
+    load_classifier,
     split_names,
 )
 from bayeskit.cli.output import Saying, command_line, notes, trying
@@ -30,7 +31,11 @@ from bayeskit.cli.sources import Rows, Taken, in_memory, open_source, read_sampl
 from bayeskit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bayeskit.estimators.auto import AutoBayes
     from bayeskit.evaluation.evaluation import Evaluation
+    from bayeskit.evaluation.methods import Method
 
 ByGroup = Annotated[
     list[str] | None,
@@ -55,7 +60,7 @@ class Judging:
     weight: Weight = None
     sample: LabelledTable = None
 
-    def way(self, pooled: bool) -> Any:
+    def way(self, pooled: bool) -> Method:
         """How to divide the rows."""
         if self.method not in METHODS:
             raise UsageError(f"--method {self.method!r}: choose one of {', '.join(METHODS)}")
@@ -65,7 +70,8 @@ class Judging:
             raise UsageError("--test-size belongs to --method holdout")
         folds = FEWER if pooled and self.method == "cv" and self.folds is None else self.folds
         given = {n: v for n, v in (("folds", folds), ("test_size", self.test_size)) if v is not None}
-        return getattr(bk, METHODS[self.method])(**given)
+        method: Method = getattr(bk, METHODS[self.method])(**given)
+        return method
 
     @property
     def others(self) -> Json:
@@ -83,13 +89,18 @@ class Judging:
         usual = POOLED if pooled else REFITTED
         return usual if self.sample is None else self.sample
 
-    def fits(self, rows: Any, way: Any) -> int:
+    def fits(self, rows: object, way: Method) -> int:
         """How often a model is fitted that has no statistics to divide, about."""
         import pyarrow as pa
 
-        if self.method == "loo":
-            return rows.num_rows if isinstance(rows, pa.Table) else 1
-        return int(way.folds if self.method == "cv" else way.repeats if self.method == "bootstrap" else 1)
+        match way:
+            case bk.LeaveOneOut():
+                return rows.num_rows if isinstance(rows, pa.Table) else 1
+            case bk.CrossValidation(folds=int(folds)):
+                return folds
+            case bk.Bootstrap632(repeats=repeats):
+                return repeats
+        return 1
 
 
 def register(app: typer.Typer) -> None:
@@ -207,7 +218,7 @@ class Task:
 
 
 @contextmanager
-def _show_candidates(pool: Any, say: Saying, fits: int) -> Iterator[None]:
+def _show_candidates(pool: AutoBayes | None, say: Saying, fits: int) -> Iterator[None]:
     """What a pool tries is shown, if there is one."""
     if pool is None:
         yield
@@ -216,7 +227,7 @@ def _show_candidates(pool: Any, say: Saying, fits: int) -> Iterator[None]:
         yield
 
 
-def _needs_refits(models: Iterable[Any]) -> bool:
+def _needs_refits(models: Iterable[object]) -> bool:
     """Whether some model has no statistics that folds could be made of."""
     from bayeskit.evaluation.protocols import SupportsSpec
 
@@ -247,7 +258,9 @@ def without_ignored(rows: Rows, by: tuple[str, ...]) -> Rows:
     return replace(rows, ignore=kept or None)
 
 
-def split_groups(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
+def split_groups(
+    table: pa.Table, rows: Rows, by: tuple[str, ...]
+) -> tuple[pa.Table, dict[str, pa.ChunkedArray] | None]:
     """A table without the columns that only group its rows, and the groups by name; None where there are none."""
     from bayeskit.model.labelled_table import drop_columns
 
@@ -261,13 +274,11 @@ def split_groups(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]
 
 def _evaluate_file(
     file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()
-) -> Any:
+) -> Evaluation:
     """A model file judged by rows that are new to it."""
     from bayeskit.estimators.wrapper import core
 
-    model = bk.load(file)
-    if isinstance(model, bk.Network):
-        raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
+    model = load_classifier(file)
     known = core(model).model_
     target = target or known.schema.target
     if target is None:
@@ -278,7 +289,7 @@ def _evaluate_file(
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)
 
 
-def measures(found: Any) -> Json:
+def measures(found: Evaluation) -> Json:
     """An evaluation for machines."""
     labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
     confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}

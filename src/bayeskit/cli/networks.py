@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import bayeskit as bk
+from bayeskit.arrays import Label
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
 from bayeskit.cli.options import Kinds, kinds_of, parse_settings, split_names
@@ -92,7 +93,7 @@ def draw(
     say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes}, then)
 
 
-def _load(file: Path) -> Any:
+def _load(file: Path) -> bk.Network:
     if file.name.endswith((".bif", ".bif.gz")):
         return bk.read_bif(file)
     network = bk.load(file)
@@ -101,13 +102,13 @@ def _load(file: Path) -> Any:
     return network
 
 
-def _node(network: Any, name: str) -> str:
+def _node(network: bk.Network, name: str) -> str:
     if name not in network.nodes:
         raise InputError(f"the network has no node {name!r} (it has: {', '.join(network.nodes)})")
     return name
 
 
-def _state(network: Any, node: str, text: str) -> Any:
+def _state(network: bk.Network, node: str, text: str) -> Label:
     """A state by how it is written; states may be numbers or truth values."""
     states = {str(state): state for state in network.states(_node(network, node))}
     if text not in states:

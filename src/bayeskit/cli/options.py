@@ -14,7 +14,7 @@ import typer
 
 import bayeskit
 from bayeskit.arrays import Json, Label
-from bayeskit.errors import UsageError
+from bayeskit.errors import InputError, UsageError
 
 MODELS = {  # by the name a user types; those are offered that this version has
     "naive": "NaiveBayes",
@@ -105,7 +105,7 @@ class Settings:
         if name not in OFFERED:
             raise UsageError(f"--model {name!r} is not known; choose one of {', '.join(OFFERED)}")
         kind = getattr(bayeskit, MODELS[name])
-        given = {
+        given: Json = {
             "prior": prior_of(self.prior),
             "kinds": kinds_of(self.kinds),
             "families": families_of(self.families),
@@ -123,6 +123,14 @@ class Settings:
                     f"--model {name} has no setting {setting!r}; it has: {known}. Other models have others"
                 )
         return kind(**wanted, **({"n_jobs": self.jobs} if "n_jobs" in taken else {}))
+
+
+def load_classifier(file: Path, instead: str = "ask it with bayeskit network query") -> Any:
+    """The classifier of a model file; a network is refused, with what to do ``instead``."""
+    model = bayeskit.load(file)
+    if isinstance(model, bayeskit.Network):
+        raise InputError(f"{file}: this is a network, not a classifier; {instead}")
+    return model
 
 
 def split_names(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -163,7 +171,7 @@ def exact(text: str, option: str) -> Fraction:
         raise UsageError(f"{option}: {text!r} is not a number") from error
 
 
-def prior_of(given: str | None, classes: Sequence[Label] = ()) -> Any:
+def prior_of(given: str | None, classes: Sequence[Label] = ()) -> str | dict[Label, float] | None:
     """A prior as a word or by class; classes that are numbers are found by how they are written."""
     if given is None or "=" not in given:
         return given
@@ -183,7 +191,7 @@ def kinds_of(given: Sequence[str] | None) -> Json | None:
     return {name: _kind(kind) for name, kind in parse_settings(given, "--kinds").items()}
 
 
-def _kind(text: str) -> Any:
+def _kind(text: str) -> object:
     """A kind by name, or by all of its levels; numbers where all of them are."""
     sign = next((s for s in "<|" if s in text), None)
     if sign is None:
@@ -194,7 +202,7 @@ def _kind(text: str) -> Any:
     return levels if sign == "<" else bayeskit.Nominal(levels)
 
 
-def families_of(given: Sequence[str] | None) -> Any:
+def families_of(given: Sequence[str] | None) -> str | dict[str, str] | None:
     """One family for all, or by column; settings may stand in brackets.
 
     >>> families_of(["age=Kernel(bandwidth=2),hits=Binomial(trials=20)"])
@@ -222,7 +230,7 @@ def families_of(given: Sequence[str] | None) -> Any:
     return found
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> str | float | None:
     """A setting as a number or a word of Python where it is one."""
     if text.lower() in WORDS:
         return WORDS[text.lower()]

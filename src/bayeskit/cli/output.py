@@ -31,7 +31,7 @@ class Saying:
         """Whether nothing is to be said beside the answer."""
         return self.json or self.quiet
 
-    def answer(self, text: object, data: Any, then: str = "") -> None:
+    def answer(self, text: object, data: object, then: str = "") -> None:
         """The answer as text for people, with the command that comes next, or as JSON for machines."""
         from bayeskit.data.frame import CONTROLS, visible
 
@@ -121,7 +121,7 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
         yield now
 
 
-def command_line(*words: Any) -> str:
+def command_line(*words: object) -> str:
     """A command as one types it.
 
     >>> command_line("fit", "my table.csv", "--target", "income")
@@ -155,7 +155,7 @@ def standard_output() -> BinaryIO:
 class SupportsList(Protocol):
     """Numbers and arrays of NumPy, which is not imported for this."""
 
-    def tolist(self) -> Any:
+    def tolist(self) -> object:
         """As Python's own."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,12 +13,15 @@ import bayeskit as bk
 from bayeskit.arrays import Json, Label
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import DRAWING, Force, check_output
-from bayeskit.cli.options import ModelFile, Prior, prior_of, split_names
+from bayeskit.cli.options import ModelFile, Prior, load_classifier, prior_of, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.data.frame import align, shorten
 from bayeskit.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from bayeskit.plots.style import Display
 
 Picture = Annotated[Path | None, typer.Option("--output", "-o", help="An .svg or .png file.")]
 Target = Annotated[str | None, typer.Option("--class", help="The class it is about; needed with more than two.")]
@@ -74,7 +77,7 @@ def nomogram(
     """Points for every value of every column, which add up to the odds of a class: to read off by hand."""
     if output is not None:
         check_output(output, DRAWING, [file], force)
-    model: Any = _load(file)
+    model: Any = load_classifier(file, "draw it with bayeskit network draw")
     labels = model.classes_.tolist()
     one, other = (None if label is None else label_of(label, labels) for label in (target, rival))
     with notes(say) as messages:
@@ -103,7 +106,7 @@ def plot(
     if (column is None) == (rows.place is None and rows.sql is None):
         raise UsageError("name a column of the model (--column), or rows to draw one of, and not both")
     check_output(output, DRAWING, [file, rows.place], force, rows.sql)
-    model: Any = _load(file)
+    model: Any = load_classifier(file, "draw it with bayeskit network draw")
     with notes(say) as messages:
         if column is not None:
             columns = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_.schema.names
@@ -147,7 +150,7 @@ def label_of(text: str, labels: Sequence[Label]) -> Label:
     return written[text]
 
 
-def save_picture(display: Any, path: Path) -> None:
+def save_picture(display: Display, path: Path) -> None:
     """A figure as a file, whole or not at all, the same bytes every time."""
     import io
 
@@ -163,10 +166,3 @@ def save_picture(display: Any, path: Path) -> None:
         display.figure_.savefig(held, format=kind, dpi=150, metadata=about)
     plt.close(display.figure_)
     replace_file(str(path), [held.getvalue()])
-
-
-def _load(file: Path) -> Any:
-    model = bk.load(file)
-    if isinstance(model, bk.Network):
-        raise InputError(f"{file}: this is a network, not a classifier; draw it with bayeskit network draw")
-    return model

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bayeskit.arrays import ColumnNames, TableLike
+from bayeskit.arrays import ColumnNames, PriorLike, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, REPORT, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, prior_of, split_names
 from bayeskit.cli.output import Saying, command_line, notes, standard_output
 from bayeskit.cli.sources import Cluster, Rows, open_source, with_dates
 from bayeskit.errors import FileError, InputError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bayeskit.model.batch_predictor import BatchPredictor
 
 Output = Annotated[
     str | None,
@@ -56,13 +61,13 @@ class Asker:
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
-    def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
+    def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> BatchPredictor:
         from bayeskit.model.batch_predictor import BatchPredictor
 
         rows = with_dates(source, self.model.schema.names, () if keep == "all" else keep)
         return BatchPredictor.of(self.model, rows, self.kind, keep, jobs, self.pool)
 
-    def some_rows(self, source: TableLike, row: int, count: int) -> Any:
+    def some_rows(self, source: TableLike, row: int, count: int) -> pa.Table:
         """A few rows of a source from one, its number from 1, on."""
         from bayeskit.estimators.frames import some_rows
 
@@ -213,7 +218,7 @@ def _pages(output: Path | None, row: int, count: int) -> list[Path]:
     return [output / f"row-{row + i}.html" for i in range(count)]
 
 
-def _write_pages(pages: list[Path], model: Any, chosen: Any, prior: Any, place: str, row: int) -> None:
+def _write_pages(pages: list[Path], model: Any, chosen: TableLike, prior: PriorLike, place: str, row: int) -> None:
     from bayeskit.engines.reading import without_password
     from bayeskit.reports import case_page
     from bayeskit.reports.page import write_sections

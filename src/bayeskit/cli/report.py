@@ -17,6 +17,7 @@ from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, Taken
 
 if TYPE_CHECKING:
+    from bayeskit.evaluation.evaluation import Evaluation
     from bayeskit.reports.provenance import Provenance
 
 
@@ -65,7 +66,7 @@ def report(
 
     with notes(say) as messages:
 
-        def write_page(found: Any, taken: Taken) -> None:
+        def write_page(found: Evaluation, taken: Taken) -> None:
             assert found.model is not None  # its warnings belong on the page
             origin = provenance(task, taken, note, tuple(messages))
             pages.append(Page.of(found, title, embed, origin, interest))

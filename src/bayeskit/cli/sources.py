@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayeskit.arrays import Batch, TableLike
+from bayeskit.arrays import Batch, Int, TableLike
 from bayeskit.cli.options import split_names
 from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from bayeskit.engines.reading import Reading
 
 MAGIC = {
     b"PAR1": ".parquet",
@@ -115,7 +118,7 @@ def open_source(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster(
             yield replace(reading, watch=watch)
 
 
-def _reading(rows: Rows, place: str) -> Any:
+def _reading(rows: Rows, place: str) -> Reading:
     from bayeskit.engines.dates import check_parts, day_of
     from bayeskit.engines.reading import Reading
 
@@ -147,7 +150,7 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
         yield frame.drop(*split_names(rows.ignore))
 
 
-def with_dates(source: Any, names: Sequence[str], keep: Sequence[str] = ()) -> Any:
+def with_dates(source: TableLike, names: Sequence[str], keep: Sequence[str] = ()) -> TableLike:
     """A source whose dates are read as a model has learned them, unless it was said how; those to keep stay beside."""
     from bayeskit.engines.dates import parts_in
     from bayeskit.engines.reading import Reading
@@ -185,7 +188,7 @@ class Taken:
         return not self.streamed and self.table.num_rows < self.read
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> Int | None:
         """Of the rows in their source, from 1, where some were left out: (n,)."""
         from bayeskit.model.read_rows import draw_rows
 

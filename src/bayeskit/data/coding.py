@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ TEXTS = (STRING, pa.large_string().id)  # Arrow's two plain layouts
 FEW = 64  # levels for which a table is made however few the rows are
 
 
-def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
+def codes_of(values: object, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
     """Codes of one column: Arrow values, or 0 / 1 for present / missing."""
     if isinstance(values, pa.Array) and pt.is_int64(values.type) and not values.null_count:
         out = np.empty((1, len(values)), dtype=np.int32)
@@ -33,7 +32,7 @@ def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[C
     return _codes(values, levels, grow, column)
 
 
-def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
+def _codes(values: object, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
     keys: list[Key | None]
     if isinstance(values, np.ndarray):
         keys, index = [PRESENT, MISSING], values

@@ -72,18 +72,18 @@ def is_category(kind: object) -> bool:
     return hasattr(kind, "categories") and not isinstance(kind, str)
 
 
-def is_ordered(kind: Any) -> bool:
+def is_ordered(kind: object) -> bool:
     """Whether a type of categories orders them; pandas says so, an enumeration of Polars always does."""
     return bool(getattr(kind, "ordered", True))
 
 
-def written_out(values: Any) -> Any:
+def written_out(values: object) -> Any:
     """A column that pandas keeps by what differs from one value, in full; any other as it is."""
     dense = getattr(getattr(values, "array", values), "to_dense", None)
     return values if dense is None else dense()
 
 
-def as_arrow(values: Any) -> Any:
+def as_arrow(values: object) -> Any:
     """A column as Arrow has it, where it can say that itself; else as it is."""
     return values.to_arrow() if hasattr(values, "to_arrow") else values
 

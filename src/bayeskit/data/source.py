@@ -58,7 +58,7 @@ class Source:
         return self.rows.num_rows if isinstance(self.rows, pa.Table | Matrix) else None
 
 
-def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: Any = None) -> Source:
+def source(X: TableLike, y: LabelsLike | None = None, weight: object = None, fold: object = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
     if not is_pandas_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
@@ -87,7 +87,7 @@ def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: 
     return Source(table, roles, named, label, _is_records(X))
 
 
-def _categories(values: Any) -> Declared | None:
+def _categories(values: object) -> Declared | None:
     """What a column of pandas declares, if it is one of categories."""
     kind = column_type(values)
     levels = kind.categories.tolist() if type(kind).__name__ == "CategoricalDtype" else []
@@ -96,7 +96,7 @@ def _categories(values: Any) -> Declared | None:
     return Declared(tuple(levels), bool(kind.ordered))
 
 
-def _is_records(X: Any) -> bool:
+def _is_records(X: object) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
@@ -124,7 +124,7 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     return _array(X), False
 
 
-def _import(X: Any) -> pa.Table:
+def _import(X: object) -> pa.Table:
     """A table from whoever speaks Arrow's interface; what Polars makes is sound by its own making."""
     if package_of(X) == "polars":
         return pa.table(X)
@@ -135,7 +135,7 @@ def _import(X: Any) -> pa.Table:
         return pa.Table.from_batches([check_sound(batch, what) for batch in reader], reader.schema)
 
 
-def _check_table(X: Any) -> None:
+def _check_table(X: object) -> None:
     """Refuse what looks like a table's place or parts, with what to give instead."""
     kinds = "a frame, an Arrow table, a matrix, a mapping of columns, a path or a DuckDB relation"
     if X is None:
@@ -156,7 +156,7 @@ def _check_table(X: Any) -> None:
         )
 
 
-def _column(name: Any, values: Any) -> pa.Array:
+def _column(name: object, values: object) -> pa.Array:
     if values is None or np.isscalar(values):
         raise InputError(f"column {name!r} is the single value {values!r}; write it as a list, [{values!r}]")
     return _one(values, f"column {name!r}")
@@ -216,7 +216,7 @@ def _unique(table: pa.Table) -> pa.Table:
     return pa.table(plain, schema=pa.schema(fields))
 
 
-def _array(X: Any) -> pa.Table | Matrix:
+def _array(X: object) -> pa.Table | Matrix:
     """A NumPy matrix as it is, or one of texts and objects as an Arrow table."""
     if is_lazy(X):
         raise InputError("a lazy frame has no rows yet; call .collect() first")
@@ -248,7 +248,7 @@ def _native(x: Array) -> Array:
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
-def _objects(values: Any, where: str) -> pa.Array:
+def _objects(values: object, where: str) -> pa.Array:
     """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
     values = written_out(values)
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
@@ -260,7 +260,7 @@ def _objects(values: Any, where: str) -> pa.Array:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
 
-def _to_unsigned(values: Any, where: str) -> pa.Array:
+def _to_unsigned(values: object, where: str) -> pa.Array:
     """Whole numbers of which some need the 64th bit."""
     try:
         return pa.array(values, pa.uint64(), from_pandas=True)
@@ -271,7 +271,7 @@ def _to_unsigned(values: Any, where: str) -> pa.Array:
 
 
 def _role(
-    table: pa.Table | Matrix, given: Any, reserved: str, argument: str, beside: dict[str, pa.Array]
+    table: pa.Table | Matrix, given: object, reserved: str, argument: str, beside: dict[str, pa.Array]
 ) -> str | None:
     """The name under which the engine finds what stands beside the features."""
     if given is None:
@@ -293,10 +293,11 @@ def _role(
 
 def _texts(table: pa.Table | Matrix) -> str:
     """What to do where a vectorizer was given a frame, of which it reads the names of the columns."""
-    return "; a vectorizer reads texts: give it a column, X['text'], not the frame" if isinstance(table, Matrix) else ""
+    counted = isinstance(table, Matrix) and not isinstance(table.x, np.ndarray)
+    return "; a vectorizer reads texts: give it a column, X['text'], not the frame" if counted else ""
 
 
-def _one(given: Any, argument: str) -> pa.Array:
+def _one(given: object, argument: str) -> pa.Array:
     """One-dimensional values as an Arrow array."""
     if isinstance(given, pa.ChunkedArray):
         return given.combine_chunks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression, minimize, minimize_scalar
@@ -25,7 +25,7 @@ class Calibration(Protocol):
     def numbers(self) -> dict[str, Float]:
         """All that a file holds of it."""
 
-    def portable(self) -> tuple[Any, ...]:
+    def portable(self) -> tuple[object, ...]:
         """Itself in a portable program: a name, and numbers by class."""
 
 
@@ -55,7 +55,7 @@ class Temperature:
     def numbers(self) -> dict[str, Float]:
         return {"weight": np.array([self.weight])}
 
-    def portable(self) -> tuple[Any, ...]:
+    def portable(self) -> tuple[object, ...]:
         return "temperature", self.weight
 
 
@@ -84,7 +84,7 @@ class Sigmoid:
     def numbers(self) -> dict[str, Float]:
         return {"slope": self.slope, "shift": self.shift}
 
-    def portable(self) -> tuple[Any, ...]:
+    def portable(self) -> tuple[object, ...]:
         return "sigmoid", self.slope.tolist(), self.shift.tolist()
 
 
@@ -121,7 +121,7 @@ class Isotonic:
         edges = {f"edges {c}": edge for c, edge in enumerate(self.edges)}
         return edges | {f"levels {c}": level for c, level in enumerate(self.levels)}
 
-    def portable(self) -> tuple[Any, ...]:
+    def portable(self) -> tuple[object, ...]:
         return "isotonic", [e.tolist() for e in self.edges], [level.tolist() for level in self.levels]
 
 

@@ -177,7 +177,7 @@ def _read(
     return rows, columns, list(zip(rows, matrix.tolist(), strict=True))
 
 
-def _mapping(table: Mapping[Label, Any]) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
+def _mapping(table: Mapping[Label, Mapping[Label, object]]) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     for label, row in table.items():
         if not isinstance(row, Mapping):
             raise InputError(f"the costs of class {label!r} must be a mapping from action to cost, not {row!r}")

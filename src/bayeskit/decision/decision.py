@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class Decision:
         return frame({"action": self.action, "margin": self.margin, **costs}, kind)
 
 
-def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Any] | Array | None = None) -> Decision:
+def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Label] | Array | None = None) -> Decision:
     """The action with the least expected cost, sum over c of P(c | x) cost(c, action), for each row.
 
     Parameters

@@ -127,7 +127,7 @@ def independence(
     )
 
 
-def _event(argument: str, wanted: Any) -> Json:
+def _event(argument: str, wanted: object) -> Json:
     """Columns of an event with the value each must have; a column alone has none."""
     if isinstance(wanted, str):
         return {wanted: None}
@@ -196,7 +196,7 @@ class _Cross:
     def total(self) -> Fraction:
         return sum(self.cells.values(), Fraction(0))
 
-    def share(self, rows: set[Any] | None, columns: set[Any] | None) -> Fraction:
+    def share(self, rows: set[Label] | None, columns: set[Label] | None) -> Fraction:
         """Probability that a row falls on these sides; None is any."""
         inside = (
             n for (r, c), n in self.cells.items() if (rows is None or r in rows) and (columns is None or c in columns)

@@ -172,7 +172,7 @@ def _sqlite(
     return schema, (batch.cast(schema) for batch in _without_first(reader))
 
 
-def _booleans(cursor: Any, table: str) -> dict[str, bool]:
+def _booleans(cursor: object, table: str) -> dict[str, bool]:
     """Which columns of a SQLite table are declared boolean."""
     told = _all(
         cursor, f"select name, type from pragma_table_info({literal(table[1:-1].replace(chr(34) * 2, chr(34)))})"

@@ -83,7 +83,7 @@ def date_parts(rows: pa.Table | pa.RecordBatch, parts: Sequence[str], today: dat
     return type(rows).from_arrays(columns, schema=date_fields(rows.schema, parts, kept))
 
 
-def _part(values: Any, part: str, today: date) -> Any:
+def _part(values: object, part: str, today: date) -> Any:
     if part == "year":
         return pc.year(values).cast(pa.int64())
     if part == "month":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cache
 from inspect import isabstract
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -59,7 +59,7 @@ class Engine(ABC):
         """Whether this engine reads such a source."""
 
     @abstractmethod
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         """Names and types of the source's columns.
 
         ``known`` says of columns whether they hold "text", "number", "truth" or a "key" to be carried through as it
@@ -67,11 +67,11 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         """All batches counted from ``empty``; the order is free."""
 
     @abstractmethod
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
+    def map(self, source: object, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         """The step applied to every batch and the number of its first row, in the order of the rows."""
 
 

@@ -10,7 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from xml.sax.saxutils import escape
 
 import pyarrow as pa
@@ -76,7 +76,7 @@ def write_xlsx(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBat
     return rows
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return f'<c t="b"><v>{value:d}</v></c>'
     if isinstance(value, int) and abs(value) <= EXACT:

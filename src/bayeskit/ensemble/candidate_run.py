@@ -16,6 +16,7 @@ from bayeskit.data.encode import Roles
 from bayeskit.ensemble.candidate import Candidate, Facts
 from bayeskit.ensemble.cross_fit import CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
+from bayeskit.ensemble.deadline import Deadline, OutOfTime
 from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
 from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.ensemble.views import PORTION, View, opened
@@ -44,7 +45,7 @@ class CandidateRun:
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, reader: Model, random_state: Seed) -> CandidateRun:
+    def of(cls, sample: LabelledTable, reader: Model, random_state: Seed, deadline: Deadline) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         distinct = Distinct.of(_opened(sample), reader, key)
         judged = distinct.some(JUDGED)
@@ -52,7 +53,8 @@ class CandidateRun:
         some = whole if judged is distinct else judged.sample
         few = int(judged.units.sum()) * len(reader.classes) <= SEVERAL
         inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
-        return cls(whole, some, reader, CrossFit.of(inner, 5 if few else 2), distinct.constant)
+        plan = replace(CrossFit.of(inner, 5 if few else 2), deadline=deadline)
+        return cls(whole, some, reader, plan, distinct.constant)
 
     @property
     def facts(self) -> Facts:
@@ -69,21 +71,31 @@ class CandidateRun:
     def evaluate(
         self,
         wanted: list[Candidate],
-        budget: float | None,
         callback: Callable[[int, int, str], object] | None,
     ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
-        """What each says of the rows of the plan, and why some say nothing."""
-        begin = time.monotonic()
+        """What each says of the rows of the plan, and why some say nothing; the first that can is finished in any case.
+
+        Another is tried if there is time for it, and to learn all rows with those that were.
+        """
+        deadline, unit, reserved = self.plan.deadline, 0.0, 0.0
+        share = len(self.sample.rows) / max(min(len(train.rows) for train in self.plan.trains), 1)
+        calm = replace(self, plan=replace(self.plan, deadline=Deadline()))
         found: list[CandidatePrediction] = []
         skipped: list[LeaderboardEntry] = []
         for done, candidate in enumerate(wanted):
             if callback is not None:
                 callback(done, len(wanted), candidate.name)
-            if budget is not None and found and time.monotonic() - begin > budget:
-                skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
-                continue
+            begin = time.monotonic()
             try:
-                found += self._predictions(candidate)
+                if found:
+                    deadline.check(candidate.cost * unit + reserved)
+                predictions = (self if found else calm)._predictions(candidate)
+                took = time.monotonic() - begin
+                seconds = share * took / len({id(train) for train in self.plan.trains})
+                unit, reserved = max(unit, took / candidate.cost), reserved + seconds
+                found += [replace(p, seconds=seconds) for p in predictions]
+            except OutOfTime:
+                skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
                 skipped.append(LeaderboardEntry.failed(candidate.name, error))
         if not found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.levels import Levels
+from bayeskit.ensemble.deadline import Deadline
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import Rows, take_rows
@@ -54,6 +56,7 @@ class CrossFit:
     trains: tuple[Share, ...]  # what its model learns
     unit: Int  # (m,) what is tested, part after part: the same unit may be tested again
     repeats: int = 1
+    deadline: Deadline = Deadline()  # of what its models predict
 
     @classmethod
     def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
@@ -142,15 +145,17 @@ class CrossFit:
         structure whose choices are kept.
         """
         every = tuple(self.known.classes.tolist())
-        known = {} if known is None else known
+        known, begin, took = {} if known is None else known, time.monotonic(), 0.0
         for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
             tests, (train, *_) = zip(*parts, strict=True)
+            self.deadline.check(took)
             if number in known:
                 model = reuse_counts(spec, known[number])
             else:
                 model = known[number] = learn_rows(spec, *self.learned(train), every, fixed)
             asked = take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
             yield BatchPredictor.of(model, asked, spec.name, n_jobs=spec.n_jobs)
+            begin, took = time.monotonic(), time.monotonic() - begin
 
     def factors(self, spec: Spec, fixed: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""

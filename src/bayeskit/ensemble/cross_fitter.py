@@ -28,6 +28,7 @@ class CandidatePrediction:
     name: str
     log_posterior: Float  # (m, K)
     made: Callable[[], Member]
+    seconds: float = 0.0  # that learning all rows may take
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from bayeskit.engines.engine import is_outside
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Classifier, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
+from bayeskit.ensemble.cross_fitter import CandidatePrediction
+from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
 from bayeskit.ensemble.views import ViewCache
@@ -35,7 +37,7 @@ class Search:
 
     candidates: Callable[[Facts], Sequence[Candidate]]  # the most useful first
     fast: bool = False  # the first alone, with fitted weights
-    time_budget: float | None = None  # seconds
+    deadline: Deadline = Deadline()
     max_candidates: int | None = None
     callback: Callable[[int, int, str], object] | None = None  # of what is done, of how many, and the next name
     random_state: Seed = 0
@@ -69,13 +71,21 @@ class Ensemble:
         """Try the candidates, judge them on rows they have not learned, and pool those that add something."""
         if len(reader.model_.classes) == 1:
             return cls(reader, (), Pool.empty(1), Leaderboard((), 0))
-        run = CandidateRun.of(LabelledTable.of(X, y, weight), reader.model_, search.random_state)
+        sample = LabelledTable.of(X, y, weight)
+        run = CandidateRun.of(sample, reader.model_, search.random_state, search.deadline)
         wanted, unhelpful = search.select(run.facts)
         plan = run.plan
         with single_threaded_blas():  # its threads cost more than they save in matrices of this size
-            evaluated, skipped = run.evaluate(wanted, search.time_budget, search.callback)
+            evaluated, skipped = run.evaluate(wanted, search.callback)
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
-            members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
+            made = _learn_all(evaluated, pool, search.deadline)
+            if len(made) < (pool.weight > 0).sum():
+                late = [e for i, e in enumerate(evaluated) if pool.weight[i] > 0 and i not in made]
+                skipped += [LeaderboardEntry.skipped(e.name, "no time left to learn all rows") for e in late]
+                evaluated = [evaluated[i] for i in sorted(made)]
+                made = {place: made[i] for place, i in enumerate(sorted(made))}
+                pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
+        members = tuple(made[i] for i in sorted(made) if pool.weight[i] > 0)
         judged = [run.entry(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
         return cls(reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label)))
 
@@ -209,6 +219,15 @@ class Ensemble:
         """With a reader that may know more classes, in whose order the biases are put."""
         old, new = (r.model_.counted.domain.classes for r in (self.reader, reader))
         return replace(self, reader=reader, pool=self.pool.placed(old.codes_in(new), len(new)))
+
+
+def _learn_all(evaluated: Sequence[CandidatePrediction], pool: Pool, deadline: Deadline) -> dict[int, Member]:
+    """The members that can learn all rows in time, the heaviest first, and that one in any case; by their place."""
+    made: dict[int, Member] = {}
+    for i in np.argsort(-pool.weight, kind="stable").tolist():
+        if pool.weight[i] > 0 and not (made and deadline.is_past(evaluated[i].seconds)):
+            made[i] = evaluated[i].made()
+    return made
 
 
 def _declare(classifier: Classifier, classes: Sequence[Label]) -> Classifier:

@@ -32,6 +32,7 @@ KNOTS = 256  # values whose normal scores the map goes through; it has a knot on
 PORTION = 1 << 15  # rows of a view that are made at a time
 GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
+COMMON = 0.01  # share of missing values from which they are told apart
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
@@ -87,8 +88,9 @@ class View:
             count = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=1)
             some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
             some = some[count[some] > 0]
-            if len(some) > 1:
-                told = some[1:] if len(some) == 2 else some
+            missing = bool((weight[codes < 0]).sum() > COMMON * weight.sum())
+            if len(some) > 1 or (missing and len(some)):
+                told = some[1:] if len(some) == 2 and not missing else some  # else a missing level is like the first
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
@@ -228,7 +230,7 @@ def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | 
     value, place = np.unique(known, return_inverse=True)
     if len(value) < 2:
         return None
-    flagged = bool(mass.sum() < 0.99 * weight.sum())
+    flagged = bool(mass.sum() < (1 - COMMON) * weight.sum())
     if not scores:
         middle = float(np.average(known, weights=mass))
         spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)

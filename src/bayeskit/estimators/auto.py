@@ -26,6 +26,7 @@ from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble import bundling
 from bayeskit.ensemble.candidate import Member
+from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.ensemble import Ensemble, Search
 from bayeskit.ensemble.explanation import explain, nomogram
 from bayeskit.ensemble.leaderboard import Leaderboard
@@ -84,7 +85,9 @@ class AutoBayes(Wrapper):
     fast : bool, default False
         Take one weighted KDB alone.
     time_budget : float, optional
-        Seconds after which no further candidate is tried.
+        Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
+        ``summary()`` tells; the first that can be fitted is not. What is in time depends on the machine, so that the
+        same rows may give another pool; without a budget they never do.
     max_candidates : int, optional
         Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
     exact : bool, default False
@@ -166,8 +169,9 @@ class AutoBayes(Wrapper):
 
     def _search(self, X: TableLike, y: LabelsLike, weight: WeightsLike, kinds: KindsLike) -> Ensemble:
         """What one fit of a table in memory finds."""
+        deadline = Deadline.within(self.time_budget)
         reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, weight)
-        limits = self.fast, self.time_budget, self.max_candidates, self.callback, self.random_state
+        limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
         return Ensemble.fit(reader, X, y, weight, search)
 

@@ -35,8 +35,8 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
-        Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared)),
-        Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared)),
+        Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared), cost=5.0),
+        Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared), cost=3.0),
         Candidate(
             "shrunk normal on indicators",
             normal("full", "pooled"),

@@ -44,11 +44,11 @@ GROUP = 1 << 17  # rows of a Parquet row group
 class FrameEngine(Protocol):
     """An engine whose executors work answers out where the rows are."""
 
-    def frame(self, rows: Any, columns: Any, answers: Any, schema: pa.Schema) -> Frame:
+    def frame(self, rows: object, columns: object, answers: object, schema: pa.Schema) -> Frame:
         """A frame of answers."""
 
 
-def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
+def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: object) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))

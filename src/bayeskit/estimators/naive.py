@@ -82,7 +82,7 @@ class NaiveBayes(BayesClassifier):
     def __init__(
         self,
         *,
-        families: Any = None,
+        families: object = None,
         kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float | Smoothing = 1.0,
@@ -147,7 +147,7 @@ class NaiveBayes(BayesClassifier):
         schema = replace(schema, columns=tuple(columns))
         return Naive.of(family_of, schema), schema
 
-    def _column(self, column: Column, named: Any, general: Any) -> tuple[Column, list[Any]]:
+    def _column(self, column: Column, named: object, general: object) -> tuple[Column, list[Any]]:
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
         column = _declare_by(column, chosen)
@@ -192,7 +192,7 @@ class NaiveBayes(BayesClassifier):
             return general, "family given for all"
         return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
 
-    def _with_smoothing(self, family: Any) -> Any:
+    def _with_smoothing(self, family: object) -> Any:
         """A family that leaves its smoothing to the classifier, with it; ``Histogram`` has a default of its own."""
         if not isinstance(family, CountFamily) or family.smoothing is not None:
             return family
@@ -277,7 +277,7 @@ def _as_family(given: object, where: str) -> Any:
     return family
 
 
-def _as_counts(column: Column, family: Any) -> Column:
+def _as_counts(column: Column, family: object) -> Column:
     """A column of truth values as one of zeros and ones, for a family over groups of counts."""
     if column.type != "bool" or not column.why.startswith("type") or not isinstance(family, CountFamily):
         return column

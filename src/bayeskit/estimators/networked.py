@@ -73,7 +73,7 @@ class NetworkBayes(Dependent):
 
     def __init__(
         self,
-        structure: Any = None,
+        structure: object = None,
         criterion: str = "loo",
         search: str = "hill-climb",
         *,
@@ -201,6 +201,6 @@ class HasEdges(Protocol):
         """Its arcs, pairs of nodes."""
 
 
-def edges_of(structure: Any) -> Any:
+def edges_of(structure: object) -> Any:
     """The arcs of a network, or arcs as they are given."""
     return structure.edges if isinstance(structure, HasEdges) else structure

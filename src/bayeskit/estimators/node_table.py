@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -137,5 +137,5 @@ class NodeTable:
             raise InputError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no row")
 
 
-def _is_column(values: Any) -> bool:
+def _is_column(values: object) -> bool:
     return not isinstance(values, str) and isinstance(values, Sized)

@@ -13,7 +13,7 @@ from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.explain.explanation import Explanation
 
 
-def explain_pipeline(pipeline: Any, X: TableLike, top: int | None = None, **more: Any) -> Explanation:
+def explain_pipeline(pipeline: object, X: TableLike, top: int | None = None, **more: Any) -> Explanation:
     """What each word, or other column that the steps of a fitted pipeline make of X, says for each class.
 
     explain_pipeline(p, X) = p[-1].explain(p[:-1].transform(X), names=p[:-1].get_feature_names_out()).

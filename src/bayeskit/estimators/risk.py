@@ -167,7 +167,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         check_is_fitted(self)
         return self._adopt(copy(self.base_).renew(X, y, sample_weight))
 
-    def merge(self, other: Any) -> Self:
+    def merge(self, other: object) -> Self:
         if not isinstance(other, RiskClassifier):
             raise MergeError(f"cannot merge RiskClassifier with {type(other).__name__}; give two of one kind")
         check_is_fitted(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from bayeskit.model.learn import Spec, learn, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.bins import FINEST, Bins
-from bayeskit.statistics.statistic import Product
+from bayeskit.statistics.statistic import Product, Statistic
 from bayeskit.structures.naive import Naive
 
 
@@ -137,7 +137,7 @@ def coarse_grids(model: Model) -> tuple[str, ...]:
     return (f"grid of {', '.join(map(repr, names[:3]))}{more}",) if names else ()
 
 
-def _bins(statistic: Any) -> Iterator[Bins]:
+def _bins(statistic: Statistic) -> Iterator[Bins]:
     """The bins among statistics of the same rows."""
     if isinstance(statistic, Bins):
         yield statistic

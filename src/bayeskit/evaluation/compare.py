@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bayeskit.arrays import ColumnLike, CostsLike, Json, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import Classifier, ColumnLike, CostsLike, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
@@ -16,7 +16,7 @@ from bayeskit.evaluation.stream import LabelledSource
 
 
 def compare(
-    models: Any,
+    models: Classifier | Sequence[Classifier] | Mapping[str, Classifier],
     X: TableLike,
     y: LabelsLike,
     method: MethodLike = None,
@@ -91,9 +91,9 @@ def compare(
     return Comparison(found, by, kind_of(X), correction)
 
 
-def _name_models(models: Any) -> Json:
+def _name_models(models: Classifier | Sequence[Classifier]) -> dict[str, Classifier]:
     """Models by the names of their classes, numbered where one occurs twice."""
-    given = list(models) if isinstance(models, list | tuple) else [models]
+    given: list[Any] = list(models) if isinstance(models, list | tuple) else [models]
     kinds = [type(model).__name__ for model in given]
     names = [k if kinds.count(k) == 1 else f"{k} {kinds[: i + 1].count(k)}" for i, k in enumerate(kinds)]
     return dict(zip(names, given, strict=True))

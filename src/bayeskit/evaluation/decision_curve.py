@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Frame
+from bayeskit.arrays import ArrayLike, Bool, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import by_rows
@@ -30,7 +30,7 @@ class DecisionCurve(TableRepr):
     ([0.0], [0.0])
     """
 
-    label: Any
+    label: Label
     share: float  # of the class
     threshold: Float  # (m,)
     found: Float  # (m,) share of all rows that is of the class and treated
@@ -41,7 +41,12 @@ class DecisionCurve(TableRepr):
 
     @classmethod
     def of(
-        cls, label: Any, proba: Float, positive: Bool, weights: Float | None = None, thresholds: Any = THRESHOLDS
+        cls,
+        label: Label,
+        proba: Float,
+        positive: Bool,
+        weights: Float | None = None,
+        thresholds: ArrayLike = THRESHOLDS,
     ) -> DecisionCurve:
         """From the probability of a class in each row, and whether the row is of it: (n,) each."""
         t = np.asarray(thresholds, dtype=np.float64)

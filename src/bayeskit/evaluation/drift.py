@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -259,7 +258,7 @@ def drift(
     )
 
 
-def _reader(model: Any, argument: str) -> Model:
+def _reader(model: object, argument: str) -> Model:
     reader = model.table_reader() if isinstance(model, ReadsTables) else None
     if reader is None:
         raise KindError(

@@ -269,7 +269,7 @@ class MemoryRun:
 
 
 def _way(
-    model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None, kept: dict[int, Any] | None
+    model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None, kept: dict[int, Classifier] | None
 ) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None

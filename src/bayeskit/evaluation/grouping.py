@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.arrays import Int
+from bayeskit.arrays import Bool, ColumnLike, Float, Int
+from bayeskit.data.foreign import as_arrow
 from bayeskit.errors import InputError
 from bayeskit.evaluation.columns import columns_of
 from bayeskit.model.labelled_table import LabelledTable
@@ -69,7 +70,7 @@ class Grouping:
         return cls(name, tuple(groups), place[codes])._with_missing(codes < 0)
 
     @classmethod
-    def _quarters(cls, name: str, x: Any) -> Grouping:
+    def _quarters(cls, name: str, x: Float) -> Grouping:
         known = x[np.isfinite(x)]
         cuts = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="lower"))
         cuts = cuts[cuts < known.max()]
@@ -83,7 +84,7 @@ class Grouping:
         gone = np.isnan(x)
         return cls(name, tuple(groups), np.where(gone, len(groups), codes))._with_missing(gone)
 
-    def _with_missing(self, gone: Any) -> Grouping:
+    def _with_missing(self, gone: Bool) -> Grouping:
         return replace(self, groups=(*self.groups, MISSING)) if gone.any() else self
 
     def cross(self, other: Grouping) -> Grouping:
@@ -125,11 +126,11 @@ def _columns_of(by: GroupsLike, sample: LabelledTable) -> dict[str, pa.ChunkedAr
     return {name: known[name] for name in names}
 
 
-def _array(name: str, values: Any, rows: int) -> pa.ChunkedArray:
+def _array(name: str, values: ColumnLike, rows: int) -> pa.ChunkedArray:
     if isinstance(values, pa.ChunkedArray):
         found = values
     else:
-        plain = values.to_arrow() if hasattr(values, "to_arrow") else values
+        plain = as_arrow(values)
         found = pa.chunked_array([plain if isinstance(plain, pa.Array) else pa.array(plain, from_pandas=True)])
     if len(found) != rows:
         raise InputError(f"by={name!r} has {len(found):,} values, the table {rows:,} rows")

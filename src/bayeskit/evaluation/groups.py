@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -102,14 +101,14 @@ class Groups(TableRepr):
     measures: Measures
     classes: Array  # (K,)
     groupings: tuple[Grouping, ...]
-    others: tuple[Any, ...] = ()  # actions that are no class
+    others: tuple[Label, ...] = ()  # actions that are no class
     kind: str = "pyarrow"
 
     _left = 2
 
     @classmethod
     def of(
-        cls, measures: object, classes: Array, by: tuple[Grouping, ...], others: tuple[Any, ...], kind: str
+        cls, measures: object, classes: Array, by: tuple[Grouping, ...], others: tuple[Label, ...], kind: str
     ) -> Groups:
         if not isinstance(measures, Measures) or measures.kept is None:
             raise InputError(

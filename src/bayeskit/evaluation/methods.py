@@ -249,7 +249,7 @@ class Bootstrap632:
 class Splitter(Protocol):
     """What scikit-learn's splitters do."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
+    def split(self, X: object, y: object = None, groups: object = None) -> Iterator[tuple[Int, Int]]:
         """Pairs of training and test rows."""
 
 
@@ -257,7 +257,7 @@ Method: TypeAlias = CrossValidation | Holdout | LeaveOneOut | Bootstrap632 | AsF
 MethodLike: TypeAlias = Method | int | Sequence[int] | Array | Splitter | None
 
 
-def method_of(given: Any) -> Method:
+def method_of(given: MethodLike) -> Method:
     """A method, from itself or from what ``CrossValidation`` takes: a number of folds, folds or a splitter.
 
     >>> print(method_of(5))
@@ -278,7 +278,7 @@ def _times(what: str, repeats: int) -> str:
     return what if repeats == 1 else f"{what}, {repeats} times"
 
 
-def _at_least(least: int, **given: Any) -> None:
+def _at_least(least: int, **given: object) -> None:
     for name, number in given.items():
         if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
             raise InputError(f"{name}={number!r}: give a whole number of at least {least}")

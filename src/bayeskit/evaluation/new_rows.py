@@ -132,7 +132,7 @@ def read_new_rows(
     return NewRows(counts, total, shift, _accuracy(said, shift, mass), found, kept.dropped, tuple(notes))
 
 
-def _log_proba(classifier: Any, model: Model, block: Block, prior: Float, batch: Batch) -> Float:
+def _log_proba(classifier: Classifier, model: Model, block: Block, prior: Float, batch: Batch) -> Float:
     """log P(class | row), (n, K); of a pool or a calibration from whoever answers."""
     if isinstance(classifier, SupportsSpec):
         return model.posterior(block, prior, log=True)

@@ -30,7 +30,7 @@ class Refit:
     estimator: Any
     sample: LabelledTable
     n_jobs: int | None = None
-    kept: dict[int, Any] | None = None  # where the models of the folds go, if they are to be kept
+    kept: dict[int, Classifier] | None = None  # where the models of the folds go, if they are to be kept
 
     computed: ClassVar[str] = "refit"
     grids: ClassVar[tuple[str, ...]] = ()  # nothing is that of all rows
@@ -56,7 +56,7 @@ class Refit:
             split.tested, jobs, self._predict_jobs(jobs), strict=True
         ):
             logs[test], label[test] = predicted, done
-            if self.kept is not None:
+            if self.kept is not None and estimator is not None:
                 self.kept[fold] = estimator
         return logs, label
 
@@ -72,7 +72,7 @@ class Refit:
         jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
         return zip(times, ((logs, done) for logs, done, _ in self._predict_jobs(jobs)), strict=True)
 
-    def _predict_jobs(self, jobs: list[tuple[Int, Int]]) -> Iterator[tuple[Float, Array, Any]]:
+    def _predict_jobs(self, jobs: list[tuple[Int, Int]]) -> Iterator[tuple[Float, Array, Classifier | None]]:
         """The test rows of each job by a model of its training rows, and that model if models are kept."""
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
@@ -86,13 +86,15 @@ class Refit:
             )
             for train, test in jobs
         )
-        answers: Iterator[tuple[Float, Array, Any]] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        answers: Iterator[tuple[Float, Array, Classifier | None]] = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            work
+        )
         return answers
 
 
 def _fit_and_predict(
     estimator: Classifier, training: tuple[TableLike, Array, Float | None], test: TableLike, classes: Array, keep: bool
-) -> tuple[Float, Array, Any]:
+) -> tuple[Float, Array, Classifier | None]:
     X, y, weight = training
     estimator.fit(X, y, **weight_argument(estimator, weight))
     return logs_of(estimator, test, classes), actions_by(estimator, test), estimator if keep else None
@@ -160,9 +162,9 @@ class FoldModels:
     model: Any
     sample: LabelledTable
     split: Split | None  # None: each row was left out by itself
-    fitted: dict[int, Any] = field(default_factory=dict)  # by fold
+    fitted: dict[int, Classifier] = field(default_factory=dict)  # by fold
 
-    def of(self, row: int) -> Any:
+    def of(self, row: int) -> Classifier:
         """The model that predicted a row."""
         fold = row if self.split is None else int(self.split.fold[row])
         if fold not in self.fitted:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 from scipy.stats import hypergeom
 
-from bayeskit.arrays import Float, Frame
+from bayeskit.arrays import Float, Frame, Int
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.evaluation.columns import columns_of
@@ -167,7 +167,7 @@ class Search:
         p = holm(np.array([s.p for s in every]), tests)
         return [Segment(s.where, s.rows, s.value, s.rest, float(q)) for s, q in zip(every, p, strict=True)], tests
 
-    def _cells(self, codes: Any, groups: int) -> Float:
+    def _cells(self, codes: Int, groups: int) -> Float:
         """Rows, weight, squared weight, and weight times loss and its square: (5, groups)."""
         w, x = self.weights, self.loss
         return np.array(

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Batch, Classifier, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Classifier, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
@@ -113,7 +113,7 @@ class Stream:
             table = OpenTable(replace(table.source, roles=roles), Divided(table.engine, division), fields)
         return cls(model, spec, table, division)
 
-    def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Method) -> Evaluation:
+    def run(self, costs_for: Callable[[Array], DecisionCosts | None], method: Method) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
         learned = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(learned, counted=learned.counted.pool())

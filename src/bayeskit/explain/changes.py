@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Batch, Float, Int, Label
+from bayeskit.arrays import Array, Batch, Float, Int, Label, TableLike
 from bayeskit.data.matrix import Matrix
 
 CELLS = 4_000_000  # of the tables that are asked at once
@@ -49,7 +49,7 @@ class Change:
 
 
 def ask(
-    batch: Batch, row: int, changes: Sequence[Change], ask: Callable[[Any], tuple[Int, Float]]
+    batch: Batch, row: int, changes: Sequence[Change], ask: Callable[[TableLike], tuple[Int, Float]]
 ) -> list[tuple[Int, Float]]:
     """The answers to a row with each value of each change: for each change two arrays, one entry for each value."""
     width = len(batch.schema.names) if isinstance(batch, Matrix) else batch.num_columns

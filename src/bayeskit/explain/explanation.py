@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label
+from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label, TableLike
 from bayeskit.data.frame import TableRepr, align, frame, html_table, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
@@ -19,6 +19,14 @@ from bayeskit.plots.style import Display
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
 ROWS, CLASSES, PARTS = 3, 8, 20  # shown
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A classifier that says what each column adds to its answer."""
+
+    def explain(self, X: TableLike) -> Explanation:
+        """The terms of every row."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -264,7 +272,7 @@ class Explanation(TableRepr):
         return lines
 
 
-def check_top(most: Any) -> int:
+def check_top(most: int) -> int:
     """A number of parts to show."""
     if isinstance(most, bool) or not isinstance(most, Integral) or most < 1:
         raise InputError(f"top={most!r}: give the number of parts to show, 1 or more")

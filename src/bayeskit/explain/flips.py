@@ -135,20 +135,20 @@ class Flips(TableRepr):
         ]
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """A value, or those of two columns."""
     if isinstance(value, tuple):
         return " and ".join("missing" if v is None else str(v) for v in value)
     return None if value is None else str(value)
 
 
-def _short_text(value: Any) -> str:
+def _short_text(value: object) -> str:
     """What a row holds, as short as a table needs it."""
     each = value if isinstance(value, tuple) else (value,)
     return " and ".join("missing" if v is None else shorten(v) for v in each)
 
 
-def _exact_text(value: Any) -> str:
+def _exact_text(value: object) -> str:
     """What it becomes, with every digit, for a rounded number may not flip."""
     each = value if isinstance(value, tuple) else (value,)
     return " and ".join("missing" if v is None else shorten(str(v).removesuffix(".0")) for v in each)
@@ -251,7 +251,7 @@ class Row:
         """Outcomes and their probabilities with each value of each change."""
         return ask(self.batch, self.place, changes, self.decide)
 
-    def _flip(self, name: Any, value: Any, becomes: Any, turn: Turn, distance: float) -> Flip:
+    def _flip(self, name: Label, value: Label, becomes: Label, turn: Turn, distance: float) -> Flip:
         before, after = self.outcomes[turn.before], self.outcomes[int(turn.after)]
         return Flip(name, value, becomes, before, after, float(turn.probability), float(distance))
 

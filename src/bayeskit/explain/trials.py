@@ -161,21 +161,21 @@ class Levels:
     def whole(self) -> Levels:
         return self
 
-    def few(self, held: Any) -> Sequence[Label]:
+    def few(self, held: Label) -> Sequence[Label]:
         order = np.argsort([self.distance(held, i) if self._known(held) else -u for i, u in enumerate(self.usual)])
         return [self.values[i] for i in order[:FEW].tolist() if self.values[i] != held]
 
-    def away(self, held: Any, value: Any) -> float:
+    def away(self, held: Label, value: Any) -> float:
         return self.distance(held, self.values.index(value))
 
-    def nearest(self, there: Bool, held: Any) -> int:
+    def nearest(self, there: Bool, held: Label) -> int:
         steps = [self.distance(held, i) for i in range(len(self.values))] if self._known(held) else -self.usual
         return int(np.argmin(np.where(there, steps, np.inf)))
 
-    def distance(self, held: Any, place: int) -> float:
+    def distance(self, held: Label, place: int) -> float:
         return float(abs(self.values.index(held) - place)) if self._known(held) else 1.0
 
-    def _known(self, held: Any) -> bool:
+    def _known(self, held: Label) -> bool:
         return self.ordered and held in self.values
 
 

@@ -346,7 +346,7 @@ class LeftOutHistogram(HistogramDensity):
             out += self._inner(cells, x, block)
 
 
-def _many(given: Any) -> TypeGuard[Iterable[float]]:
+def _many(given: object) -> TypeGuard[Iterable[float]]:
     """Whether these are several numbers: a list, an array, a column of a frame."""
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
 

@@ -80,7 +80,7 @@ def describe(value: Any) -> Any:
     raise InputError(f"{value!r} cannot be saved in a model file; only bayeskit's own families and smoothings can")
 
 
-def build(record: Any) -> Any:
+def build(record: object) -> Any:
     """The value of a description; sequences come back as tuples."""
     if isinstance(record, list):
         return tuple(build(v) for v in record)
@@ -112,7 +112,7 @@ def _mapping(pairs: tuple[tuple[Any, Any], ...]) -> dict[Any, Any]:
     return found
 
 
-def write_fields(value: Any) -> Json:
+def write_fields(value: object) -> Json:
     """The fields of a dataclass as JSON, but for those that equal their defaults.
 
     >>> write_fields(smoothing.MEstimate(2.0))
@@ -123,7 +123,7 @@ def write_fields(value: Any) -> Json:
     return {name: record for name, record in told.items() if json_text(record) != _defaults(kind).get(name)}
 
 
-def parse_fields(kind: Callable[..., T], record: Any) -> T:
+def parse_fields(kind: Callable[..., T], record: object) -> T:
     """The dataclass that ``write_fields`` turned into JSON, each field of the type it is declared to have."""
     known = _fields(kind)
     if not isinstance(record, Mapping) or (odd := sorted(record.keys() - known.keys())):
@@ -161,7 +161,7 @@ def parse(hint: Any, record: Any, where: str) -> Any:
     return value
 
 
-def _fits(hint: Any, record: Any) -> bool:
+def _fits(hint: object, record: object) -> bool:
     """Whether a record looks like a value of a type; numbers are told from truth values."""
     if hint in NUMBERS:
         return type(record) in NUMBERS[hint]
@@ -170,7 +170,7 @@ def _fits(hint: Any, record: Any) -> bool:
     return isinstance(record, list if get_origin(hint) is tuple else dict)
 
 
-def _describe_field(hint: Any, value: Any) -> Any:
+def _describe_field(hint: object, value: object) -> Any:
     """A field as JSON."""
     if get_origin(hint) is tuple and isinstance(value, tuple):
         inner = get_args(hint)
@@ -241,6 +241,6 @@ def keys_of(levels: Levels) -> list[str]:
     return [json_text(k) for k in levels.keys]
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """The one JSON text of a value."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -42,7 +42,7 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def check_header(value: Any, depth: int = 1) -> Any:
+def check_header(value: object, depth: int = 1) -> Any:
     """A header, refused if JSON would change it (but for tuples) or ``read`` refuse it."""
     if depth > DEPTH:
         raise InputError(f"the header is nested more than {DEPTH} deep; flatten it")

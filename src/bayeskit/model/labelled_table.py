@@ -53,7 +53,7 @@ class LabelledTable:
 
     @classmethod
     def of(
-        cls, X: TableLike, y: LabelsLike, weight: WeightsLike = None, groups: Any = None, least: int = 2
+        cls, X: TableLike, y: LabelsLike, weight: WeightsLike = None, groups: object = None, least: int = 2
     ) -> LabelledTable:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
@@ -161,7 +161,7 @@ def _held(rows: Any, name: str) -> pa.Array:
     return rows.beside[name] if isinstance(rows, Matrix) else rows.column(name).combine_chunks()
 
 
-def _number_groups(groups: Any, n: int) -> Int | None:
+def _number_groups(groups: object, n: int) -> Int | None:
     """Groups by number; any hashable names will do."""
     if groups is None:
         return None

@@ -18,7 +18,7 @@ BDEU = "bdeu"
 SMALLEST = 1e-300
 
 
-def pseudo_counts(shape: tuple[int, ...], smoothing: Any, ess: float) -> float:
+def pseudo_counts(shape: tuple[int, ...], smoothing: float | str, ess: float) -> float:
     """What smoothing adds to each cell of a table: a number as it is (Laplace), or ess / cells for "bdeu".
 
     >>> pseudo_counts((3, 2), 1.0, 10.0), pseudo_counts((3, 2), "bdeu", 12.0)
@@ -63,7 +63,7 @@ class Learning:
     start: Network  # graph and states; its tables are where the first climb begins
     codes: Code  # (nodes, rows), -1 where not observed
     weights: Float  # (rows,)
-    smoothing: Any = 1.0
+    smoothing: float | str = 1.0
     ess: float = 1.0
 
     @cached_property
@@ -181,6 +181,6 @@ class Learning:
 METHODS = {"em": Learning.em, "gradient": Learning.gradient}
 
 
-def tables_from_counts(counts: Mapping[str, Float], smoothing: Any, ess: float) -> dict[str, Float]:
+def tables_from_counts(counts: Mapping[str, Float], smoothing: float | str, ess: float) -> dict[str, Float]:
     """Tables from the counts of every family: (count + pseudo-count) / sum over the states."""
     return {node: probabilities(n + pseudo_counts(n.shape, smoothing, ess)) for node, n in counts.items()}

@@ -50,7 +50,7 @@ class Network:
         cls,
         edges: Iterable[Iterable[Label]],
         tables: Mapping[Label, Any],
-        states: Mapping[Any, Iterable[Any]] | None = None,
+        states: Mapping[str, Iterable[Label]] | None = None,
         nodes: Iterable[Label] = (),
     ) -> Network:
         """From arcs and tables as users write them (see ``table_of``); a table without arcs makes a lone node."""

@@ -130,7 +130,7 @@ def declare_states(node: str, given: Any) -> Levels:
     """
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         given = range(min(max(int(given), 0), MOST_STATES + 1))
-    listed = [given] if isinstance(given, str) else list(given)
+    listed: list[Label] = [given] if isinstance(given, str) else list(given)
     found = Levels.of(listed)
     if len(found) < len(listed) or not 1 <= len(found) <= MOST_STATES:
         raise NetworkError(
@@ -139,7 +139,7 @@ def declare_states(node: str, given: Any) -> Levels:
     return found
 
 
-def states_of(spec: Any, child: str) -> Levels | None:
+def states_of(spec: object, child: str) -> Levels | None:
     """The states a table's description names, in its order; None where it is an array."""
     if isinstance(spec, Mapping):
         rows = list(spec.values())
@@ -150,7 +150,7 @@ def states_of(spec: Any, child: str) -> Levels | None:
     return None
 
 
-def table_of(spec: Any, child: str, parents: tuple[str, ...], states: Mapping[str, Levels]) -> Table:
+def table_of(spec: object, child: str, parents: tuple[str, ...], states: Mapping[str, Levels]) -> Table:
     """A table from what a user writes: an array, {state: p}, {parents' states: {state: p}}, or a frame.
 
     A frame has a column for every parent and the child, and one named ``probability``.

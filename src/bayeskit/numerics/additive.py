@@ -87,27 +87,28 @@ class AdditiveTables:
         p = self.posterior(begin)
         bend = self.sums(p * (1 - p) * mass[:, None]) + (self.ridge + self.fused + np.roll(self.fused, 1))[:, None]
         scale = np.where(self._free[:, None], 1 / np.sqrt(np.maximum(bend, 1e-9)), 0.0)
-        free = np.broadcast_to(self._free[:, None], scale.shape)
+        free = np.flatnonzero(scale)
+        unit = scale.ravel()[free]
         row, table = np.arange(len(self.label)), np.zeros_like(begin)
+        entries = table.reshape(-1)
 
         def objective(x: Float) -> tuple[float, Float]:
-            table[free] = x * scale[free]
+            entries[free] = x * unit
             rest, total = self.scores(table), np.empty(len(row))
             given = rest[row, self.label]
             _core.softmax(rest, False, total)
             rest[row, self.label] -= 1.0
             rest *= mass[:, None]
-            pull, step = self.ridge[:, None] * table, self.fused[:-1, None] * np.diff(table, axis=0)
-            penalty = float((pull * table).sum() + (step * np.diff(table, axis=0)).sum()) / 2
+            apart = table[1:] - table[:-1]
+            pull, step = self.ridge[:, None] * table, self.fused[:-1, None] * apart
+            penalty = float((pull * table).sum() + (step * apart).sum()) / 2
             value = float(mass @ (total - given)) + penalty
             slope = self.sums(rest) + pull
             slope[:-1] -= step
             slope[1:] += step
-            return value, (slope * scale)[free]
+            return value, slope.reshape(-1)[free] * unit
 
         options = {"maxiter": STEPS, "ftol": close, "gtol": 1e-6}
-        x = (begin / np.where(scale > 0, scale, 1.0))[free]
-        found = minimize(objective, x, jac=True, method="L-BFGS-B", options=options)
-        out = np.zeros_like(begin)
-        out[free] = found.x * scale[free]
-        return out
+        found = minimize(objective, begin.reshape(-1)[free] / unit, jac=True, method="L-BFGS-B", options=options)
+        entries[free] = found.x * unit
+        return table

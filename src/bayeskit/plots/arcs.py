@@ -9,12 +9,13 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Json
 from bayeskit.plots.network import NetworkDisplay
-from bayeskit.plots.style import INK
+from bayeskit.plots.style import INK, document
 
 THIN, THICK = 0.8, 5.0  # points
 ARC = "#8FB8D8"
 
 
+@document
 @dataclass(eq=False, repr=False)
 class ArcDisplay(NetworkDisplay):
     """Parents above their children, with the bits of each arc beside it.
@@ -35,8 +36,6 @@ class ArcDisplay(NetworkDisplay):
 
         Parameters
         ----------
-        layers : sequence of sequences
-            Nodes of every layer, left to right.
         bits : mapping
             What parent and child tell of each other, by (parent, child).
         directed : bool, default True

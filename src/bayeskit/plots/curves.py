@@ -33,6 +33,7 @@ from bayeskit.plots.style import (
     Display,
     codes_of,
     colour,
+    document,
     entry,
     labels_of,
     legend,
@@ -76,6 +77,7 @@ class Predictions:
         return int(codes_of([label], self.classes)[0])
 
 
+@document
 @dataclass(eq=False, repr=False)
 class RocDisplay(Display):
     """True against false positives as the threshold falls, a curve for each class against the rest."""
@@ -93,40 +95,14 @@ class RocDisplay(Display):
         label: Label | None = None,
         sample_weight: WeightsLike = None,
     ) -> RocDisplay:
-        """Of one class, or of all; of two classes the second tells all.
-
-        Parameters
-        ----------
-        y : array of shape (n,) or str
-            Their classes.
-        proba : array of shape (n, K)
-            P(class | row).
-        classes : sequence, optional
-            The classes, in the order of the columns of ``proba`` or of the moments.
-        label : class, optional
-            The class to show.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Of one class, or of all; of two classes the second tells all."""
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
 
     @classmethod
     def from_estimator(
         cls, estimator: Classifier, X: TableLike, y: LabelsLike, label: Label | None = None
     ) -> RocDisplay:
-        """Of a fitted classifier, on rows it should not have learned.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        label : class, optional
-            The class to show.
-        """
+        """Of a fitted classifier, on rows it should not have learned."""
         return cls._of(Predictions.by(estimator, X, y), label)
 
     @classmethod
@@ -161,6 +137,7 @@ class RocDisplay(Display):
         legend(ax, list(self.curves), loc="lower right")
 
 
+@document
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """How often what was said with probability p came true, with Wilson's 95 % intervals of (Σw)² / Σw² rows."""
@@ -180,44 +157,14 @@ class ReliabilityDisplay(Display):
         bins: int = 15,
         sample_weight: WeightsLike = None,
     ) -> ReliabilityDisplay:
-        """Of the probability of one class, or of the most probable class of each row.
-
-        Parameters
-        ----------
-        y : array of shape (n,) or str
-            Their classes.
-        proba : array of shape (n, K)
-            P(class | row).
-        classes : sequence, optional
-            The classes, in the order of the columns of ``proba`` or of the moments.
-        label : class, optional
-            The class to show.
-        bins : int, default 15
-            Cells of equal width.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Of the probability of one class, or of the most probable class of each row."""
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins)
 
     @classmethod
     def from_estimator(
         cls, estimator: Classifier, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
     ) -> ReliabilityDisplay:
-        """Of a fitted classifier, on rows it should not have learned.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        label : class, optional
-            The class to show.
-        bins : int, default 15
-            Cells of equal width.
-        """
+        """Of a fitted classifier, on rows it should not have learned."""
         return cls._of(Predictions.by(estimator, X, y), label, bins)
 
     @classmethod
@@ -269,6 +216,7 @@ class ReliabilityDisplay(Display):
         tidy(ax, f"reliability of {self.says}", "probability said", "share that came true (95 % intervals)")
 
 
+@document
 @dataclass(eq=False, repr=False)
 class CostDisplay(Display):
     """Mean cost of a row if a class is decided for from a probability of t on, for every t.
@@ -294,44 +242,14 @@ class CostDisplay(Display):
         label: Label | None = None,
         sample_weight: WeightsLike = None,
     ) -> CostDisplay:
-        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes.
-
-        Parameters
-        ----------
-        y : array of shape (n,) or str
-            Their classes.
-        proba : array of shape (n, K)
-            P(class | row).
-        costs : mapping or matrix
-            {true: {decided: cost}}, or a matrix in the order of the classes.
-        classes : sequence, optional
-            The classes, in the order of the columns of ``proba`` or of the moments.
-        label : class, optional
-            The class to show.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes."""
         return cls._of(Predictions.of(y, proba, classes, sample_weight), costs, label)
 
     @classmethod
     def from_estimator(
         cls, estimator: Classifier, X: TableLike, y: LabelsLike, costs: CostsLike, label: Label | None = None
     ) -> CostDisplay:
-        """Of a fitted classifier of two classes, on rows it should not have learned.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        costs : mapping or matrix
-            {true: {decided: cost}}, or a matrix in the order of the classes.
-        label : class, optional
-            The class to show.
-        """
+        """Of a fitted classifier of two classes, on rows it should not have learned."""
         return cls._of(Predictions.by(estimator, X, y), costs, label)
 
     @classmethod

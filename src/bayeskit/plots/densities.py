@@ -13,7 +13,7 @@ from bayeskit.data.frame import shorten
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
-from bayeskit.plots.style import LEGEND, Display, codes_of, colour, entry, labels_of, legend, line, tidy
+from bayeskit.plots.style import LEGEND, Display, codes_of, colour, document, entry, labels_of, legend, line, tidy
 
 HISTOGRAMS = 6  # classes up to which the data are drawn too
 LEVELS = 15  # levels with a place on the axis
@@ -31,6 +31,7 @@ class HasMarginal(Protocol):
         """p(x | c) of one of them."""
 
 
+@document
 @dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
     """p(x | c) of a number column as curves, of a column with levels as bars."""
@@ -67,12 +68,6 @@ class DensityDisplay(Display):
 
         Parameters
         ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
         column : str
             The column.
         """

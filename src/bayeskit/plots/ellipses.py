@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
-from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.plots.style import INK, Display, codes_of, colour, document, labels_of, legend, line, tidy
 
 
 @runtime_checkable
@@ -24,6 +24,7 @@ class HasNeighbors(Protocol):
     def neighbors(self, X: TableLike) -> Any: ...
 
 
+@document
 @dataclass(eq=False, repr=False)
 class EllipseDisplay(Display):
     """(x - m)' C^-1 (x - m) = d^2: the points at a Mahalanobis distance d from the mean of each class.
@@ -57,8 +58,6 @@ class EllipseDisplay(Display):
             Their covariances.
         classes : sequence
             The classes, in the order of the columns of ``proba`` or of the moments.
-        distances : sequence of float
-            Mahalanobis distances to draw.
         """
         middle, matrix = np.asarray(means, dtype=np.float64), np.asarray(covariances, dtype=np.float64)
         if middle.shape != (len(classes), 2) or matrix.shape != (len(classes), 2, 2):
@@ -69,19 +68,7 @@ class EllipseDisplay(Display):
     def from_data(
         cls, X: TableLike, y: LabelsLike, columns: Sequence[Label] | None = None, distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
-        """From the rows of each class, covariances divided by n.
-
-        Parameters
-        ----------
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        columns : pair, optional
-            The two columns of the plane; the first two unless named.
-        distances : sequence of float
-            Mahalanobis distances to draw.
-        """
+        """From the rows of each class, covariances divided by n."""
         classes = np.unique(np.asarray(y)).tolist()
         grid, codes = Grid.of(X, columns, 2, 0.2), codes_of(y, classes)
         rows = [grid.points[(codes == k) & np.isfinite(grid.points).all(axis=1)] for k in range(len(classes))]
@@ -129,6 +116,7 @@ class EllipseDisplay(Display):
         legend(ax, self.classes)
 
 
+@document
 @dataclass(eq=False, repr=False)
 class NeighbourDisplay(Display):
     """A row asked about, its neighbours, and the circle that just holds them."""
@@ -153,12 +141,6 @@ class NeighbourDisplay(Display):
 
         Parameters
         ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
         point : pair
             The row asked about.
         """

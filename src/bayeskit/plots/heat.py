@@ -10,12 +10,13 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Classifier, Float, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError
-from bayeskit.plots.style import INK, Display, codes_of, labels_of, tidy
+from bayeskit.plots.style import INK, Display, codes_of, document, labels_of, tidy
 
 WRITTEN = 16  # classes up to which every cell holds its number
 NAMED = 24  # labels on an axis
 
 
+@document
 @dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
     """Weights by true class (rows) and predicted class (columns), shaded by their share of the row.
@@ -46,8 +47,6 @@ class ConfusionDisplay(Display):
             Predicted labels.
         labels : sequence, optional
             The order of the labels.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         true, said = np.asarray(y_true).ravel(), np.asarray(y_pred).ravel()
         if len(true) != len(said):
@@ -60,17 +59,7 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Classifier, X: TableLike, y: LabelsLike) -> ConfusionDisplay:
-        """From the decisions of a fitted classifier on rows it should not have learned.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        """
+        """From the decisions of a fitted classifier on rows it should not have learned."""
         return cls.from_predictions(y, estimator.predict(X), np.asarray(estimator.classes_).tolist())
 
     @property

@@ -14,7 +14,7 @@ from bayeskit.data.frame import shorten
 from bayeskit.errors import InputError
 from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.layout import Layout
-from bayeskit.plots.style import INK, PALETTE, Display
+from bayeskit.plots.style import INK, PALETTE, Display, document
 
 WIDE, ROW, HEAD, GAP, RISE = 2.1, 0.22, 0.3, 0.35, 0.55  # inches: of a box, a state, a title; between boxes, layers
 CELL, WORD = 0.56, 0.075  # inches: of a number in a table, of a letter
@@ -23,6 +23,7 @@ LINES, SIDE = 8, 5  # of a table in a box
 EDGE = 0.12  # around the picture
 
 
+@document
 @dataclass(eq=False, repr=False)
 class NetworkDisplay(Display):
     """Parents above their children; a node that was observed is marked."""
@@ -46,8 +47,6 @@ class NetworkDisplay(Display):
 
         Parameters
         ----------
-        layers : sequence of sequences
-            Nodes of every layer, left to right.
         edges : sequence of pairs
             Arcs (parent, child).
         bars : mapping, optional

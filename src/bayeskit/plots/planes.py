@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
-from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.plots.style import INK, Display, codes_of, colour, document, labels_of, legend, line, tidy
 
 ROOMY = 0.06  # share of the picture between the rings from which all have room for a label
 RINGS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -25,6 +25,7 @@ class HasJoint(Protocol):
         """log P(class, row), (n, K)."""
 
 
+@document
 @dataclass(eq=False, repr=False)
 class RegionDisplay(Display):
     """Which class a classifier decides on at each point of a plane."""
@@ -47,25 +48,7 @@ class RegionDisplay(Display):
         margin: float = 0.12,
         at: Mapping[Label, object] | None = None,
     ) -> RegionDisplay:
-        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        columns : pair, optional
-            The two columns of the plane; the first two unless named.
-        resolution : int, default 240
-            Points of the grid along each axis.
-        margin : float, default 0.12
-            How far the plane reaches beyond the rows, as a share of their range.
-        at : mapping, optional
-            Values of the columns that are not drawn; missing unless given.
-        """
+        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing."""
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         decision = codes_of(estimator.predict(grid.rows), classes)
         return cls(grid, classes, decision, None if y is None else codes_of(y, classes))
@@ -99,6 +82,7 @@ class RegionDisplay(Display):
         self.grid.frame_axes(ax)
 
 
+@document
 @dataclass(eq=False, repr=False)
 class SurfaceDisplay(Display):
     """P(class | x, y) over a plane."""
@@ -123,27 +107,7 @@ class SurfaceDisplay(Display):
         margin: float = 0.12,
         at: Mapping[Label, object] | None = None,
     ) -> SurfaceDisplay:
-        """Of one class of any classifier with probabilities; the first class unless named.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        label : class, optional
-            The class to show.
-        columns : pair, optional
-            The two columns of the plane; the first two unless named.
-        resolution : int, default 240
-            Points of the grid along each axis.
-        margin : float, default 0.12
-            How far the plane reaches beyond the rows, as a share of their range.
-        at : mapping, optional
-            Values of the columns that are not drawn; missing unless given.
-        """
+        """Of one class of any classifier with probabilities; the first class unless named."""
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         label = classes[0] if label is None else label
         k = int(codes_of([label], classes)[0])
@@ -169,6 +133,7 @@ class SurfaceDisplay(Display):
         self.grid.frame_axes(ax)
 
 
+@document
 @dataclass(eq=False, repr=False)
 class ContourDisplay(Display):
     """Where the density of each class falls to a share of its peak, with the means of the classes."""
@@ -200,24 +165,10 @@ class ContourDisplay(Display):
 
         Parameters
         ----------
-        estimator : classifier
-            Fitted.
-        X : table
-            Rows to draw, with the two columns of the plane.
-        y : array of shape (n,) or str
-            Their classes.
-        columns : pair, optional
-            The two columns of the plane; the first two unless named.
         share : float, default 0.01
             The share of the peak at which the contour lies.
         points : sequence of pairs, optional
             Rows (x, y) to mark.
-        resolution : int, default 240
-            Points of the grid along each axis.
-        margin : float, default 0.12
-            How far the plane reaches beyond the rows, as a share of their range.
-        at : mapping, optional
-            Values of the columns that are not drawn; missing unless given.
         """
         if not isinstance(estimator, HasJoint):
             raise InputError(

@@ -9,9 +9,10 @@ import numpy as np
 
 from bayeskit.arrays import ArrayLike, Axes, Float, Json
 from bayeskit.errors import InputError
-from bayeskit.plots.style import FAINT, INK, PALETTE, Display, labels_of, tidy
+from bayeskit.plots.style import FAINT, INK, PALETTE, Display, document, labels_of, tidy
 
 
+@document
 @dataclass(eq=False, repr=False)
 class FoldDisplay(Display):
     """A measure in every fold, a line of dots for each model, with its mean.
@@ -31,8 +32,6 @@ class FoldDisplay(Display):
         ----------
         values : mapping
             Values of every fold, by name of the model.
-        measure : str
-            Name of the measure.
         """
         found = {str(name): np.asarray(v, dtype=np.float64) for name, v in values.items()}
         if not any(np.isfinite(v).any() for v in found.values()):
@@ -64,6 +63,7 @@ class FoldDisplay(Display):
         ax.tick_params(axis="y", length=0)
 
 
+@document
 @dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
     """A measure of several models with its intervals, the best on top."""
@@ -89,16 +89,12 @@ class ComparisonDisplay(Display):
 
         Parameters
         ----------
-        names : sequence of str
-            Names, in the order to be shown.
         value : sequence of float
             The values.
         low : sequence of float
             Lower ends of the intervals.
         high : sequence of float
             Upper ends.
-        measure : str
-            Name of the measure.
         note : str
             A remark below.
         """

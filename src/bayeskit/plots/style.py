@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
 from bayeskit.data.frame import frame, shorten
+from bayeskit.docstrings import complete_docstrings
 from bayeskit.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+    from matplotlib.text import Text
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; the order puts the strongest contrasts first
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")
@@ -21,6 +26,45 @@ INK, FAINT = "#222222", "#B0B0B0"
 FOR, AGAINST = PALETTE[0], PALETTE[1]
 HIDDEN = "\u200b"  # a space of no width
 LEGEND = 10  # classes named in a legend
+
+
+SHARED = {  # parameters that displays have in common
+    "X": """table
+        Rows to draw.""",
+    "y": """array of shape (n,) or str
+        Their classes.""",
+    "estimator": """classifier
+        Fitted.""",
+    "proba": """array of shape (n, K)
+        P(class | row).""",
+    "classes": """sequence, optional
+        The classes, in the order of the columns of ``proba``.""",
+    "label": """class, optional
+        The class to show.""",
+    "sample_weight": """array of shape (n,), optional
+        Weights of the rows: a weight of 2 is the same as two copies of a row.""",
+    "columns": """pair, optional
+        The two columns of the plane; the first two unless named.""",
+    "resolution": """int, default 240
+        Points of the grid along each axis.""",
+    "margin": """float, default 0.12
+        How far the plane reaches beyond the rows, as a share of their range.""",
+    "at": """mapping, optional
+        Values of the columns that are not drawn; missing unless given.""",
+    "bins": """int, default 15
+        Cells of equal width.""",
+    "costs": """mapping or matrix
+        {true: {decided: cost}}, or a matrix in the order of the classes.""",
+    "distances": """sequence of float
+        Mahalanobis distances to draw.""",
+    "layers": """sequence of sequences
+        Nodes of every layer, left to right.""",
+    "measure": """str
+        Name of the measure.""",
+    "names": """sequence of str
+        Names, in the order to be shown.""",
+}
+document = complete_docstrings(SHARED, {})
 
 
 class Display:
@@ -79,13 +123,13 @@ def new_axes(size: tuple[float, float]) -> Axes:
     return made
 
 
-def _texts(figure: Any) -> dict[Any, str]:
+def _texts(figure: FigureBase) -> dict[Text, str]:
     from matplotlib.text import Text
 
     return {text: text.get_text() for text in figure.findobj(Text)}
 
 
-def _verbatim(ax: Axes, others: dict[Any, str]) -> None:
+def _verbatim(ax: Axes, others: dict[Text, str]) -> None:
     """What was written into axes is no TeX, whatever signs names have; the texts of ``others`` stay as they are.
 
     So do ticks that are numbers: powers of ten are TeX.
@@ -127,7 +171,7 @@ def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
         ax.spines[side].set_visible(False)
 
 
-def legend(ax: Axes, names: Sequence[str], **where: Any) -> None:
+def legend(ax: Axes, names: Sequence[str], **where: str) -> None:
     """The classes that were drawn, none if there are too many to read."""
     handles, labels = ax.get_legend_handles_labels()
     if len(names) > LEGEND:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Axes, Float, Json
-from bayeskit.plots.style import AGAINST, FAINT, FOR, INK, Display, tidy
+from bayeskit.plots.style import AGAINST, FAINT, FOR, INK, Display, document, tidy
 
 CERTAIN = 1e3  # beyond this a bar would hide all others
 
 
+@document
 @dataclass(eq=False, repr=False)
 class WaterfallDisplay(Display):
     """Bars that start where the last one ended; the axis on top tells the probability.
@@ -37,8 +38,6 @@ class WaterfallDisplay(Display):
 
         Parameters
         ----------
-        names : sequence of str
-            Names, in the order to be shown.
         steps : sequence of float
             The evidence of each part, the prior first.
         unit : str

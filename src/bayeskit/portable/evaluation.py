@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.portable.symbol import PRIMITIVES, Symbol
+from bayeskit.portable.symbol import PRIMITIVES, Symbol, Value
 
 Read = Sequence[Float]  # what the columns hold: numbers, NaN where missing, or codes; (n,) each
 
@@ -28,19 +28,19 @@ ONES: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def evaluate(symbols: Sequence[Any], read: Read) -> list[Float]:
+def evaluate(symbols: Sequence[Value], read: Read) -> list[Float]:
     """Their values at some rows: (n, 1), (n, K) or what broadcasts to it."""
-    known: dict[int, Any] = {}
+    known: dict[int, Float] = {}
     return [_value(symbol, read, known) for symbol in symbols]
 
 
-def evaluate_at(symbol: Any, x: Symbol, values: Float) -> Float:
+def evaluate_at(symbol: Value, x: Symbol, values: Float) -> Float:
     """A formula of one symbol at some values of it: (n, K)."""
     out: Float = _value(symbol, (values,), {id(x): values[:, None]})
     return np.broadcast_to(out, (len(values), out.shape[1]))
 
 
-def _value(symbol: Any, read: Read, known: dict[int, Any]) -> Any:
+def _value(symbol: Value, read: Read, known: dict[int, Float]) -> Float:
     waiting = [symbol]
     with np.errstate(all="ignore"):
         while waiting:

@@ -12,15 +12,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from bayeskit.arrays import Float, Int, Json
+from bayeskit.arrays import Bool, Code, Float, Int, Json
 
 NOTHING = 1e-12  # a share that is rounding
 FRONT = 2  # lines in front of the levels in a table: never seen, missing
+
+
+class TableStore(Protocol):
+    """Where the tables of a program go, each known by its number from then on."""
+
+    @property
+    def curves(self) -> bool:
+        """Whether kernels come with the cubics that the library itself computes with."""
+
+    def table(self, numbers: Float) -> int:
+        """Doubles as they are."""
+
+    def logs(self, numbers: Float) -> int:
+        """Logarithms, which may be rounded."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,7 @@ class Mixture:
         (y,) = args
         return np.stack([np.where(np.isnan(y), 0.0, kernel.log(np.nan_to_num(y))) for kernel in self.kernels], axis=1)
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         return {
             "kernels": [
                 {
@@ -94,7 +108,7 @@ class Cells:
     every: Float  # (K,) log of the smoothing of all cells
     more: tuple[Float, ...]  # by column (levels + 2, K): what a level never seen adds to that
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         each = {name: [store.table(np.asarray(part, dtype=np.float64)) for part in getattr(self, name)]
                 for name in ("codes", "offset")}  # fmt: skip
         each |= {
@@ -161,7 +175,7 @@ class Normal:
                 out[i, c] = size + rest
         return out
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         lower = np.tril_indices(self.mean.shape[1])
         return {
             "mean": store.table(self.mean),
@@ -184,7 +198,7 @@ class Network:
     tables: tuple[Float, ...]  # (cells, K) logarithms, by levels + 2 of parents and column
     weights: tuple[float, ...] | None
     log_class: Float  # (K,)
-    of_codes: Callable[[Any], Float]  # codes (columns, n) to (n, K), as the model itself has it
+    of_codes: Callable[[Code], Float]  # codes (columns, n) to (n, K), as the model itself has it
 
     @property
     def count(self) -> int:
@@ -194,7 +208,7 @@ class Network:
     def log(self, args: Sequence[Float]) -> Float:
         return self.of_codes(np.array(args).astype(np.int32).reshape(len(args), -1))
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         return {
             "size": self.size, "parents": self.parents, "order": self.order, "rank": self.rank, "limit": self.limit,
             "tables": [store.logs(table) for table in self.tables], "weights": self.weights,
@@ -256,7 +270,7 @@ class Neighbours:
             logs: Float = np.log(np.where(totals > 0, share, pooled))
         return logs
 
-    def _distances(self, numbers: Float, levels: Int) -> tuple[Float, Any]:
+    def _distances(self, numbers: Float, levels: Int) -> tuple[Float, Bool]:
         d = len(numbers)
         gaps = np.abs(self.points - numbers) ** self.power * self.weight[:d]
         both = ~np.isnan(gaps)
@@ -272,14 +286,17 @@ class Neighbours:
         far = np.where(known, np.sqrt(far) if self.power == 2 else far, np.inf)
         return far, known
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         tables = {name: store.table(np.asarray(getattr(self, name), dtype=np.float64))
                   for name in ("scale", "points", "levels", "mass", "group")}  # fmt: skip
         return {**tables, "weight": self.weight.tolist(), "k": self.k, "power": self.power, "mean": self.mean,
                 "fading": self.fading, "pseudo": self.pseudo}  # fmt: skip
 
 
-def to_list(numbers: Float) -> list[Any]:
+Node: TypeAlias = Kernel | Mixture | Normal | Network | Neighbours  # a kernel where mixtures are expanded
+
+
+def to_list(numbers: Float) -> list[float | str]:
     """Numbers for JSON, which has no infinity."""
     return [to_json(b) for b in np.asarray(numbers).tolist()]
 

@@ -34,19 +34,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
 from bayeskit.arrays import Float, Json, Label
 from bayeskit.portable.evaluation import Read, evaluate, evaluate_at
-from bayeskit.portable.nodes import to_json, to_list
-from bayeskit.portable.symbol import Symbol, Table, constant, take, total, where
+from bayeskit.portable.nodes import Node, TableStore, to_json, to_list
+from bayeskit.portable.symbol import Symbol, Table, Value, constant, take, total, where
 
 FORMAT = 1
 OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart
 SURE = 700.0  # log-odds beyond which a double holds no more certainty
+
+
+Step: TypeAlias = tuple[Any, ...]  # an operation by its name, and its arguments: places of steps, tables or nodes
+Calibration: TypeAlias = tuple[Any, ...]  # a map by its name, and its numbers
 
 
 class Unportable(Exception):
@@ -86,7 +90,7 @@ class Term:
         return self.tail or Tail(0.0, None, self.value)
 
     @classmethod
-    def from_table(cls, columns: tuple[str, ...], table: Float, index: Any, vanishing: Float | None = None) -> Term:
+    def from_table(cls, columns: tuple[str, ...], table: Float, index: Value, vanishing: Float | None = None) -> Term:
         """The line of a table of logarithms; ``vanishing`` is log(p / a) as a -> 0+ where they are minus infinity."""
         zero = np.isneginf(table)
         if not zero.any():
@@ -95,7 +99,7 @@ class Term:
         return cls(columns, take(table, index), Tail(take(zero.astype(np.float64), index), None, take(rest, index)))
 
     @classmethod
-    def from_formula(cls, column: str, x: Symbol, value: Any, size: Any = None) -> Term:
+    def from_formula(cls, column: str, x: Symbol, value: Value, size: Value | None = None) -> Term:
         """The formula of a number; beyond the range of a double it is minus infinity, of a magnitude ``size``."""
         if not isinstance(value, Symbol):
             return cls((column,), value)
@@ -114,7 +118,7 @@ class Term:
             found[term.columns] = found[term.columns] + term if term.columns in found else term
         return list(found.values())
 
-    def vanishing(self, power: Any, rest: Any) -> Term:
+    def vanishing(self, power: Value, rest: Value) -> Term:
         """The same where zeros are known to vanish with a smoothing a as a^power exp(rest)."""
         large = False if self.limit.size is None else self.limit.size > OVERFLOW
         zero = np.isneginf(self.value) & ~large if isinstance(large, Symbol) else np.isneginf(self.value)
@@ -130,7 +134,7 @@ class Term:
         size = two.size if one.size is None else one.size
         return Term(self.columns, self.value + other.value, Tail(one.zeros + two.zeros, size, one.rest + two.rest))
 
-    def mask(self, silent: Any) -> Term:
+    def mask(self, silent: Value) -> Term:
         """The same, but nothing where a condition holds."""
         tail = self.tail
         if tail is not None:
@@ -215,7 +219,7 @@ class Program:
     own: Float  # (K,) log of what members are backed off to
     back_off: float  # e
     prior: Float  # (K,) the model's own, as probabilities
-    calibration: tuple[Any, ...] | None = None
+    calibration: Calibration | None = None
 
     @classmethod
     def alone(cls, classes: Sequence[Label], columns: tuple[InputColumn, ...], member: Member, prior: Float) -> Program:
@@ -253,7 +257,7 @@ class Program:
                     made.add(term.tail.rest)
         return made
 
-    def json(self, store: Any) -> Json:
+    def json(self, store: TableStore) -> Json:
         """As JSON; a ``store`` numbers the tables."""
         steps, place = self.steps, {column.name: j for j, column in enumerate(self.columns)}
 
@@ -293,7 +297,7 @@ def _column(column: InputColumn) -> Json:
     return described
 
 
-def calibrate(calibration: tuple[Any, ...] | None, logs: Float) -> Float:
+def calibrate(calibration: Calibration | None, logs: Float) -> Float:
     """Log posteriors (n, K) through a calibration map, as ``decision.calibration`` has it."""
     if calibration is None:
         return logs
@@ -334,12 +338,12 @@ class Steps:
     """Operations, each once, in an order in which arguments come first."""
 
     def __init__(self) -> None:
-        self.made: list[tuple[Any, ...]] = []  # op and arguments: places of steps, tables or specs
-        self._known: dict[Any, int] = {}
+        self.made: list[Step] = []
+        self._known: dict[Step, int] = {}
         self._of: dict[int, int] = {}
-        self._held: list[Any] = []  # so that no id is given twice
+        self._held: list[tuple[Value, Step]] = []  # so that no id is given twice
 
-    def add(self, value: Any) -> int:
+    def add(self, value: Value) -> int:
         """The place of a symbol or constant."""
         waiting = [value]
         while waiting:
@@ -361,29 +365,29 @@ class Steps:
             waiting.pop()
         return self._of[id(value)]
 
-    def _put(self, value: Any, step: tuple[Any, ...]) -> None:
-        key = tuple(id(a) if isinstance(a, Table) or hasattr(a, "log") else a for a in step)
+    def _put(self, value: Value, step: Step) -> None:
+        key = tuple(id(a) if isinstance(a, Table | Node) else a for a in step)
         place = self._known.setdefault(key, len(self.made))
         if place == len(self.made):
             self.made.append(step)
         self._of[id(value)] = place
         self._held.append((value, step))
 
-    def json(self, store: Any) -> list[Any]:
+    def json(self, store: TableStore) -> list[list[object]]:
         return [_write_step(step, store) for step in self.made]
 
 
-def is_step(argument: Any) -> bool:
+def is_step(argument: object) -> bool:
     """Whether an argument of a symbol is a step of its own: a symbol or a constant."""
     return isinstance(argument, Symbol | float | np.ndarray)
 
 
-def _write_step(step: tuple[Any, ...], store: Any) -> list[Any]:
+def _write_step(step: Step, store: TableStore) -> list[object]:
     op, *args = step
     if op == "constant":
         value = args[0]
         return [op, to_list(np.array(value)) if isinstance(value, tuple) else to_json(value)]
-    out: list[Any] = [op]
+    out: list[object] = [op]
     for argument in args:
         if isinstance(argument, Table):
             many = argument.numbers.ndim > 1  # by class: logarithms

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import ArrayLike, Bool, Float
 
 UFUNCS = {  # those of numpy and SciPy that formulas may use, by the operation that stands for them
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg", "absolute": "abs",
@@ -20,6 +20,10 @@ UFUNCS = {  # those of numpy and SciPy that formulas may use, by the operation t
 }  # fmt: skip
 LOG2 = 1 / float(np.log(2))
 PRIMITIVES: dict[str, Callable[..., Any]] = {}  # functions that every target knows, by the operation
+
+
+# what is not known yet, or numbers: one, or one for each class
+Value: TypeAlias = Union["Symbol", Float, float]
 
 
 class Symbol(NDArrayOperatorsMixin):
@@ -44,7 +48,7 @@ class Symbol(NDArrayOperatorsMixin):
     def T(self) -> Symbol:
         return self
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Value, **options: object) -> Any:
         name, args = ufunc.__name__, [constant(value) for value in given]
         if method != "__call__":
             return NotImplemented
@@ -53,7 +57,9 @@ class Symbol(NDArrayOperatorsMixin):
         rewrite = _REWRITTEN.get(name)
         return NotImplemented if rewrite is None else rewrite(*args)
 
-    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: Callable[..., object], types: object, args: Sequence[Any], options: object
+    ) -> Any:
         if function is np.where:
             return where(*args)
         if function is np.isneginf:
@@ -69,19 +75,19 @@ class Symbol(NDArrayOperatorsMixin):
         raise TypeError("a formula may not depend on a value by if; use np.where")
 
 
-def _ldexp(x: Any, by: Any) -> Any:
+def _ldexp(x: Value, by: Value) -> Value:
     factor = np.ldexp(1.0, np.asarray(by, dtype=np.int64) // 2)
     rest = np.ldexp(1.0, np.asarray(by, dtype=np.int64) - np.asarray(by, dtype=np.int64) // 2)
     return x if np.all(factor * rest == 1) else x * factor * rest
 
 
-def _power(x: Any, by: Any) -> Symbol:
+def _power(x: Value, by: Value) -> Symbol:
     if by != 2:
         raise TypeError(f"a formula has squares, not powers of {by}")
     return Symbol("square", x)
 
 
-def _logaddexp(a: Any, b: Any) -> Symbol:
+def _logaddexp(a: Value, b: Value) -> Symbol:
     return Symbol("logsum", a, b)
 
 
@@ -104,7 +110,7 @@ _REWRITTEN: dict[str, Callable[..., Any]] = {
 NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "and": 1.0, "or": 0.0}  # what leaves the other as it is
 
 
-def simplify(op: str, args: list[Any]) -> Any:
+def simplify(op: str, args: Sequence[Value]) -> Value:
     """The operation, without what changes nothing."""
     if op in NEUTRAL:
         one, other = args
@@ -119,7 +125,7 @@ def simplify(op: str, args: list[Any]) -> Any:
     return Symbol(op, *args)
 
 
-def constant(value: Any) -> Any:
+def constant(value: Value | ArrayLike) -> Value:
     """A number, or one for each class: (K,); a symbol as it is."""
     if isinstance(value, Symbol):
         return value
@@ -127,7 +133,7 @@ def constant(value: Any) -> Any:
     return float(array.reshape(-1)[0]) if array.size == 1 else array.reshape(-1)
 
 
-def where(condition: Any, one: Any, other: Any) -> Any:
+def where(condition: Value | Bool | bool, one: Value, other: Value) -> Any:
     """np.where, decided at once if the condition is known."""
     test, one, other = constant(condition), constant(one), constant(other)
     if not isinstance(test, Symbol):
@@ -155,38 +161,38 @@ def primitive(name: str) -> Callable[[Callable[..., Float]], Callable[..., Float
     return register
 
 
-def total(terms: Sequence[Any]) -> Any:
+def total(terms: Sequence[Value]) -> Any:
     """The sum of some symbols."""
     given = [constant(term) for term in terms]
     return Symbol("add", *given) if any(isinstance(term, Symbol) for term in given) else sum(given, np.zeros(1))
 
 
-def place(cuts: Float, x: Any) -> Any:
+def place(cuts: Float, x: Value) -> Any:
     """How many of some ascending cuts lie below a number."""
     return Symbol("place", x, Table(np.asarray(cuts, dtype=np.float64)))
 
 
-def take(table: Float, index: Any) -> Any:
+def take(table: Float, index: Value) -> Symbol:
     """The line of a table that an index, from 0 on, points at: a number, or one for each class."""
     return Symbol("take", constant(index), Table(np.asarray(table, dtype=np.float64)))
 
 
-def logsum(symbols: Sequence[Any]) -> Any:
+def logsum(symbols: Sequence[Value]) -> Symbol:
     """log of the sum of exponentials."""
     return Symbol("logsum", *map(constant, symbols))
 
 
-def largest(symbol: Any) -> Any:
+def largest(symbol: Value) -> Symbol:
     """Over the classes."""
     return Symbol("largest", symbol)
 
 
-def least(symbol: Any) -> Any:
+def least(symbol: Value) -> Symbol:
     """Over the classes."""
     return Symbol("least", symbol)
 
 
-def together(symbol: Any) -> Any:
+def together(symbol: Value) -> Symbol:
     """log of the sum of exponentials over the classes."""
     return Symbol("together", symbol)
 

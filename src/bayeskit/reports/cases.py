@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Classifier, Float, Int, Label
+from bayeskit.arrays import Classifier, Float, Int, Label, TableLike
 from bayeskit.ensemble.explanation import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.explanation import Explains, Explanation
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, chance, text
 from bayeskit.reports.profile import Table
@@ -93,20 +93,20 @@ class Case:
         final = evaluation.model.predict_proba(asked)[0]
         mine = evaluation.model_for(row)
         own = mine is not None and np.allclose(_align_proba(mine, asked, labels), proba, rtol=0, atol=SAME)
-        why = _explain(mine if own else evaluation.model, asked)
+        why = explain(mine if own else evaluation.model, asked)
         found = (float(proba[truth]), float(proba[best]))
         return cls(row, number, labels[truth], labels[best], found, float(final[truth]), why, own)
 
 
-def _align_proba(model: Classifier, asked: Any, labels: list[Any]) -> Float:
+def _align_proba(model: Classifier, asked: TableLike, labels: Sequence[Label]) -> Float:
     """P(class | row) by the classes of the evaluation: (K,)."""
     found = dict(zip(model.classes_.tolist(), model.predict_proba(asked)[0].tolist(), strict=True))
     return np.array([found.get(label, 0.0) for label in labels])
 
 
-def _explain(model: Classifier, asked: Any) -> Explanation | None:
-    found: Explanation | None = model.explain(asked) if hasattr(model, "explain") else None
-    return found
+def explain(model: Classifier, rows: TableLike) -> Explanation | None:
+    """Some rows explained, where the model can."""
+    return model.explain(rows) if isinstance(model, Explains) else None
 
 
 def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -179,13 +179,13 @@ def effect_curves(effect: Effect, reach: float) -> str:
     low, far = float(effect.edges[0]), float(effect.edges[-1])
     floor = top + high + bars + 6
 
-    def across(x: Any) -> Any:
+    def across(x: Float | float) -> Float:
         return left + (np.asarray(x, dtype=np.float64) - low) / (far - low) * (wide - left - edge)
 
-    def height(bits: Any) -> Any:
+    def height(bits: Float | float) -> Float:
         return top + (reach - np.clip(bits, -reach, reach)) / (2 * reach) * high
 
-    def points(x: Any, y: Any) -> str:
+    def points(x: Float, y: Float) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across(x).tolist(), height(y).tolist(), strict=True))
 
     x = np.asarray(effect.values, dtype=np.float64)

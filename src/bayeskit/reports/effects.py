@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Classifier, Float, Int
+from bayeskit.arrays import Classifier, Float, Int, Label
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
@@ -18,6 +18,9 @@ from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.numerics.special import LOG_2
 from bayeskit.plots.nomogram import round_step
 from bayeskit.reports.profile import Profile, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROWS, PAIRED_ROWS = 20, 12  # with which a value is asked for
 POINTS, LEVELS, BARS = 33, 12, 24  # of an axis, of levels, of a histogram
@@ -93,7 +96,7 @@ class EffectProbe:
             model = model.estimator_
         return model
 
-    def scores(self, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Float:
+    def scores(self, rows: Int, changed: Mapping[str, Sequence[Label]]) -> Float:
         """Log-odds in bits of some rows with some columns changed: (n, curves).
 
         Of two classes the one against the other, of more each against the mean of all logarithms; a probability of
@@ -110,7 +113,7 @@ class EffectProbe:
         centred: Float = (logs - logs.mean(axis=1, keepdims=True))[:, list(self.curves)]
         return centred
 
-    def evidence(self, rows: Int, names: Sequence[str], cells: Sequence[Sequence[Any]]) -> Float:
+    def evidence(self, rows: Int, names: Sequence[str], cells: Sequence[Sequence[Label]]) -> Float:
         """Of values of some columns, each in every row: (rows, cells, curves)."""
         n, m = len(rows), len(cells)
         changed = {name: [cell[j] for cell in cells for _ in range(n)] for j, name in enumerate(names)}
@@ -133,7 +136,7 @@ class EffectProbe:
         others = 0 if profile.numeric else profile.distinct - len(values)
         return Effect(profile.name, tuple(values), profile.numeric, each.mean(axis=0), low, high, share, edges, others)
 
-    def values(self, profile: Profile, most: int) -> list[Any]:
+    def values(self, profile: Profile, most: int) -> Sequence[Label]:
         """Some values of a column to choose from: frequent levels, or numbers spread over the rows."""
         column = self.table.column(profile.name)
         return _middles(column, most) if profile.numeric else _levels(column, most)
@@ -165,7 +168,7 @@ def _beyond(said: Float, count: Float) -> Float:
     return left
 
 
-def change_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Any:
+def change_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Label]]) -> Any:
     """Some rows as a table of the kind they came in, with some columns changed; None is missing."""
     features = table.sample.features
     if isinstance(features, list | tuple) and not isinstance(features[0], Mapping):
@@ -187,12 +190,12 @@ def change_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Any]]) -
     return convert_frame(pa.table(arrays), kind_of(features))
 
 
-def usual_values(table: Table) -> dict[str, Any]:
+def usual_values(table: Table) -> dict[str, Label]:
     """By column the middle number, or the commonest level; None where all is missing."""
     return {name: p.middle if p.numeric else p.common[0] if p.common else None for name, p in table.profiles.items()}
 
 
-def _series(values: Sequence[Any], dtype: Any) -> Any:
+def _series(values: Sequence[Any], dtype: object) -> pd.Series:
     import pandas as pd  # the table is one of its frames
 
     if pd.api.types.is_bool_dtype(dtype):
@@ -202,7 +205,7 @@ def _series(values: Sequence[Any], dtype: Any) -> Any:
     return pd.Series(list(values), dtype=dtype)
 
 
-def _arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _arrow(values: Sequence[Label], kind: pa.DataType) -> pa.Array:
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if pa.types.is_dictionary(kind):
         return pa.array(values, kind.value_type).dictionary_encode()
@@ -216,7 +219,7 @@ def _numbers(column: pa.ChunkedArray) -> Float:
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _axis(column: pa.ChunkedArray) -> tuple[list[Any], Float]:
+def _axis(column: pa.ChunkedArray) -> tuple[list[float], Float]:
     """Values along the middle 99 % of a number column, and edges of a histogram: round numbers."""
     x = _numbers(column)
     x = x[np.isfinite(x)]
@@ -250,19 +253,19 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _levels(column: pa.ChunkedArray, most: int) -> list[Any]:
+def _levels(column: pa.ChunkedArray, most: int) -> list[Label]:
     """The most frequent levels of at least a few rows."""
     counted = _plain(column).drop_null().value_counts().to_pylist()
     counted.sort(key=lambda pair: -pair["counts"])
     return [pair["values"] for pair in counted[:most]]
 
 
-def _shares(column: pa.ChunkedArray, levels: Sequence[Any]) -> Float:
+def _shares(column: pa.ChunkedArray, levels: Sequence[Label]) -> Float:
     often = {pair["values"]: pair["counts"] for pair in _plain(column).value_counts().to_pylist()}
     return np.array([often[level] for level in levels], dtype=np.float64) / len(column)
 
 
-def _middles(column: pa.ChunkedArray, parts: int) -> list[Any]:
+def _middles(column: pa.ChunkedArray, parts: int) -> list[float]:
     """Of so many parts of the rows by a number, each one value, written with few digits."""
     x = _numbers(column)
     x = x[np.isfinite(x)]
@@ -272,7 +275,7 @@ def _middles(column: pa.ChunkedArray, parts: int) -> list[Any]:
     return sorted({float(f"{v:.3g}") for v in found.tolist()})
 
 
-def _places(column: pa.ChunkedArray, values: Sequence[Any], numeric: bool) -> Int:
+def _places(column: pa.ChunkedArray, values: Sequence[Label], numeric: bool) -> Int:
     """The nearest of some numbers, or the place of a level, -1 for others: (n,)."""
     if numeric:
         x, marks = _numbers(column), np.asarray(values, dtype=np.float64)
@@ -282,6 +285,6 @@ def _places(column: pa.ChunkedArray, values: Sequence[Any], numeric: bool) -> In
     return np.array([place.get(v, -1) for v in _plain(column).to_pylist()], dtype=np.int64)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A value of a column for people."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

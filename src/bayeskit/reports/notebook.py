@@ -21,7 +21,7 @@ from bayeskit.explain.words import word_densities
 from bayeskit.model.model import Model
 from bayeskit.reports import cases
 from bayeskit.reports import panel as what_if
-from bayeskit.reports.page import EXPLAINED, SCRIPTS, _explain, _page
+from bayeskit.reports.page import EXPLAINED, SCRIPTS, _page
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
 
@@ -89,7 +89,7 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     if table is None:
         raise InputError("a panel needs rows in memory; leave X out, or read some of them first")
     some = table.some(EXPLAINED)
-    seen = _explain(model, table, some)
+    seen = cases.explain(model, table.take(some))
     importance = None if seen is None else cases.importance(seen)
     written = WhatIf.of(model, table, some, None if seen is None else seen.proba, False)
     section = what_if.section(found, written, seen, importance, [], table)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Label
+from bayeskit.arrays import Float, Int, Label
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.numerics.rates import effective, gap, wilson
@@ -39,8 +38,9 @@ class OneClass:
         return cls(evaluation, written.index(str(label)))
 
     @property
-    def label(self) -> Any:
-        return self.evaluation.classes.tolist()[self.place]
+    def label(self) -> Label:
+        labels: list[Label] = self.evaluation.classes.tolist()
+        return labels[self.place]
 
     @property
     def share(self) -> float:
@@ -131,7 +131,7 @@ def by_class(evaluation: Evaluation) -> str:
     return folding_table(rows, ("class", "share", "calibration error", "average precision"), shown=12)
 
 
-def _some(points: int) -> Any:
+def _some(points: int) -> Int:
     """Which points of a curve are drawn."""
     return np.unique(np.linspace(0, points - 1, SHOWN).astype(np.int64))
 

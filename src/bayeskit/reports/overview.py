@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -126,7 +125,7 @@ def model(evaluation: Evaluation) -> Section:
     return Section("model", "The model", "".join(said))
 
 
-def _describe_wrapper(fitted: Any) -> list[str]:
+def _describe_wrapper(fitted: Classifier) -> list[str]:
     if isinstance(fitted, Calibrated):
         return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
     if isinstance(fitted, RiskClassifier):

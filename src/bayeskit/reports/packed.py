@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Json
+from bayeskit.arrays import Array, Float, Json
 
 LARGEST = 1e3  # magnitude up to which numbers are kept to a share of it
 STEPS = 2**31 - 2  # of such a number on either side of zero
@@ -44,7 +44,7 @@ class Store:
         steps[finite] = np.rint(numbers[finite] / unit)
         return self._add(steps, unit)
 
-    def _add(self, raw: Any, unit: float) -> int:
+    def _add(self, raw: Array, unit: float) -> int:
         width = raw.shape[1] if raw.ndim > 1 else 1
         return self._tables.setdefault((raw.tobytes(), raw.dtype.itemsize, unit, width), len(self._tables))
 

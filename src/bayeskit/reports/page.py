@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import bayeskit
-from bayeskit.arrays import Classifier, Label
+from bayeskit.arrays import Label
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.drift import Drift
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
 from bayeskit.reports import (
     cases,
@@ -184,7 +182,7 @@ def _sections(
     model = evaluation.model
     profiles = {} if rows is None else rows.profiles
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
-    seen = None if rows is None else _explain(model, rows, some)
+    seen = None if rows is None else cases.explain(model, rows.take(some))
     importance = None if seen is None else cases.importance(seen)
     parts = {} if importance is None or seen is None else dict(zip(seen.parts, importance.tolist(), strict=True))
     worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
@@ -243,7 +241,3 @@ def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str
     if shown:
         contents.append(f"the values of {len(shown)} learned rows, the hardest cases")
     return contents if shown or (program is not None and program.rows) else [*contents, "no learned row"]
-
-
-def _explain(model: Classifier, rows: Table, which: Any) -> Explanation | None:
-    return model.explain(rows.take(which)) if hasattr(model, "explain") else None

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Label
 from bayeskit.evaluation.columns import columns_of
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
@@ -67,7 +67,7 @@ class Profile:
         return bool(np.isfinite(self.low))
 
 
-def _tops(known: pa.ChunkedArray) -> tuple[tuple[Any, ...], Int]:
+def _tops(known: pa.ChunkedArray) -> tuple[tuple[Label, ...], Int]:
     """The values that occur most, the first of equal ones first, and how often."""
     counted = pc.value_counts(known)
     often = counted.field("counts").to_numpy(zero_copy_only=False)
@@ -113,7 +113,7 @@ class Table:
         """Rows spread over the table, all of them if they are few."""
         return np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).astype(np.int64))
 
-    def values(self, rows: Int, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    def values(self, rows: Int, names: Sequence[str]) -> list[tuple[Label, ...]]:
         """What some rows hold in some columns, None where missing: (rows)(names)."""
         cells = [self.column(name).take(pa.array(rows)).to_pylist() for name in names]
         return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]

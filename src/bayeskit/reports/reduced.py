@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Classifier, Float
+from bayeskit.arrays import Classifier, Float, Label
 from bayeskit.densities.tabular import FRONT
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
@@ -53,9 +52,9 @@ def reduce_columns(model: Classifier, table: Table, worth: Mapping[str, float], 
     return WhatIf(program, "", 0.0, 0, lead=lead)
 
 
-def _choose(probe: EffectProbe, profiles: Sequence[Profile], classes: int) -> dict[str, list[Any]]:
+def _choose(probe: EffectProbe, profiles: Sequence[Profile], classes: int) -> dict[str, Sequence[Label]]:
     """Columns with the values offered, as many as the combinations allow."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, Sequence[Label]] = {}
     cells, numbers = 1, classes
     for profile in profiles[: 4 * MOST]:
         values = probe.values(profile, VALUES)
@@ -69,7 +68,7 @@ def _choose(probe: EffectProbe, profiles: Sequence[Profile], classes: int) -> di
     return found
 
 
-def _predict_grid(probe: EffectProbe, chosen: Mapping[str, list[Any]]) -> Float:
+def _predict_grid(probe: EffectProbe, chosen: Mapping[str, Sequence[Label]]) -> Float:
     """log P(class) at every combination, in front a missing (or else the usual) value: (m + 1, ..., K)."""
     table, model = probe.table, probe.model
     usual = usual_values(table)
@@ -83,7 +82,9 @@ def _predict_grid(probe: EffectProbe, chosen: Mapping[str, list[Any]]) -> Float:
     return logs.reshape(*(len(values) + 1 for values in chosen.values()), logs.shape[1])
 
 
-def _program(probe: EffectProbe, chosen: Mapping[str, list[Any]], logs_by_value: Float, base: Float) -> PageProgram:
+def _program(
+    probe: EffectProbe, chosen: Mapping[str, Sequence[Label]], logs_by_value: Float, base: Float
+) -> PageProgram:
     """One term of all columns: what each combination adds to ``base``."""
     model, usual = probe.model, usual_values(probe.table)
     steps = [float(np.prod(logs_by_value.shape[j + 1 : -1])) for j in range(len(chosen))]
@@ -98,7 +99,7 @@ def _program(probe: EffectProbe, chosen: Mapping[str, list[Any]], logs_by_value:
     return PageProgram(Program.alone(model.classes_.tolist(), columns, member, _prior(model, probe.table)), fields)
 
 
-def _start(values: Sequence[Any], usual: Any) -> int:
+def _start(values: Sequence[Label], usual: Label) -> int:
     """The place of the usual value, or of the number next to it."""
     if usual in values or not isinstance(usual, float | int):
         return values.index(usual) if usual in values else 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Label
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.reports.markup import number, percent, text
 
@@ -52,8 +52,9 @@ class Verdict:
         return f'<div class="lead {kind}" id="lead"><p class="headline">{first}</p>{rest}</div>'
 
     @property
-    def _commonest(self) -> Any:
-        return self.evaluation.classes.tolist()[int(np.argmax(self.evaluation.confusion.matrix.sum(axis=1)))]
+    def _commonest(self) -> Label:
+        labels: list[Label] = self.evaluation.classes.tolist()
+        return labels[int(np.argmax(self.evaluation.confusion.matrix.sum(axis=1)))]
 
     @property
     def _right(self) -> str:

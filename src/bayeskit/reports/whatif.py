@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Classifier, Float, Int
 from bayeskit.portable.program import Portable, Program, Unportable, numbers_of
 from bayeskit.reports.inputs import questions
 from bayeskit.reports.packed import Store
@@ -34,7 +33,7 @@ class WhatIf:
     lead: str = ""  # what a panel of some columns is made of
 
     @classmethod
-    def of(cls, estimator: Any, table: Table | None, which: Int, proba: Float | None, rows: bool) -> WhatIf:
+    def of(cls, estimator: Classifier, table: Table | None, which: Int, proba: Float | None, rows: bool) -> WhatIf:
         """Written down, and checked on some rows whose posterior is known; too far off, it is left out.
 
         ``rows`` says whether learned rows may be in the page; a pool does without the members that look them up, and
@@ -84,7 +83,7 @@ def _name_moved(gone: Sequence[str], apart: Float) -> str:
     )
 
 
-def _program(estimator: Any, profiles: Mapping[str, Profile]) -> PageProgram:
+def _program(estimator: Classifier, profiles: Mapping[str, Profile]) -> PageProgram:
     if not isinstance(estimator, Portable):
         raise Unportable(f"{type(estimator).__name__} cannot be written down term by term")
     program = _without_calibration(estimator.program())

@@ -32,7 +32,7 @@ class Keyed:
     patterns: bool = False  # whether numbers are asked if they are there, instead of levels
 
     @classmethod
-    def empty(cls, columns: Sequence[str], inner: Any, n_groups: int, patterns: bool = False) -> Keyed:
+    def empty(cls, columns: Sequence[str], inner: object, n_groups: int, patterns: bool = False) -> Keyed:
         """Nothing counted yet; ``inner`` is a statistic of no group."""
         return cls(dict.fromkeys(columns, 1 if patterns else 0), n_groups, _no_keys(len(columns)), inner, patterns)
 

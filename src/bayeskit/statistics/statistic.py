@@ -74,10 +74,10 @@ class Product:
     parts: Mapping[Any, Statistic]
     groups: int
 
-    def __getitem__(self, name: Any) -> Statistic:
+    def __getitem__(self, name: object) -> Statistic:
         return self.parts[name]
 
-    def part(self, name: Any, kind: type[S]) -> S:
+    def part(self, name: object, kind: type[S]) -> S:
         """One of them, of the kind it has to be."""
         found = self.parts[name]
         if not isinstance(found, kind):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ def read_columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequen
     return runs[0] if len(runs) == 1 else tuple(column for run in runs for column in run)
 
 
-def _column(record: Any) -> Column:
+def _column(record: object) -> Column:
     column = parse_fields(Column, record)
     if column.kind not in (*KINDS, UNDETERMINED):
         raise ModelFileError(f"a column has the unknown kind {column.kind!r}")

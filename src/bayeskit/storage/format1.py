@@ -104,7 +104,7 @@ def _settings(settings: Mapping[str, Any]) -> Json:
     return {"map": [[FIELDS.get(name, name), _value(value)] for name, value in settings["map"]]}
 
 
-def _value(record: Any) -> Any:
+def _value(record: object) -> Any:
     """A description, in the names of now."""
     if isinstance(record, list):
         return [_value(part) for part in record]
@@ -116,7 +116,7 @@ def _value(record: Any) -> Any:
     return {"is": CLASSES[record["is"]][0], **plain}
 
 
-def _repr(record: Any) -> str:
+def _repr(record: object) -> str:
     """The text that Python printed for a description."""
     if isinstance(record, list):
         return f"({', '.join(map(_repr, record))}{',' if len(record) == 1 else ''})"

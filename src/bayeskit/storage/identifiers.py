@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bayeskit.arrays import Json
 from bayeskit.errors import InputError, ModelFileError
@@ -35,7 +34,7 @@ def name_settings(settings: Mapping[str, object]) -> Json:
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
-def settings_of(saved: Any) -> Json:
+def settings_of(saved: object) -> Json:
     """And back."""
     if not isinstance(saved, dict) or not all(isinstance(name, str) for name in saved):
         raise ModelFileError("its settings are none")

@@ -236,7 +236,7 @@ def _with_products(family: Any) -> Any:
     return replace(family, covariance="full") if _flat(family) else family
 
 
-def _flat(family: Any) -> bool:
+def _flat(family: object) -> bool:
     return isinstance(family, Full) and family.covariance in FLAT
 
 

@@ -12,6 +12,7 @@ from bayeskit.data.levels import Domain
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
+from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints
 from bayeskit.statistics.bins import Bins
@@ -87,7 +88,8 @@ class Corrected(Discrete):
             return None
         slices = Slices.of(statistic.columns, dict(self.grid or ()))
         domain = _domain(context)
-        return replace(self, correction=CorrectionSearch.of(statistic, slices, domain).found(domain, self.pairs))
+        with single_threaded_blas():  # its threads cost more than they save in vectors of this size
+            return replace(self, correction=CorrectionSearch.of(statistic, slices, domain).found(domain, self.pairs))
 
     def fit(self, statistic: Sliced, context: Context) -> CorrectedDensity:
         names, domain = statistic.slices.columns, _domain(context)

@@ -150,11 +150,13 @@ class CorrectionSearch:
             return RIDGES[best], 0, 1.0
         chosen = [pairs.best(made, t, mass - test, most) for test, t in zip(tested, tables[best], strict=True)]
         lowest, wanted = losses[best], (RIDGES[best], 0, 1.0)
+        wider = [some.extended(table) for some, table in zip(chosen, tables[best], strict=True)]
         for ridge in PAIRED:
             loss = 0.0
-            for some, test, table in zip(chosen, tested, tables[best], strict=True):
+            for i, (some, test) in enumerate(zip(chosen, tested, strict=True)):
                 wide = some.joined(made, ridge)
-                loss += wide.loss(wide.fit(mass - test, some.extended(table), ROUGH), test)
+                wider[i] = wide.fit(mass - test, wider[i], ROUGH)
+                loss += wide.loss(wider[i], test)
             if loss >= lowest:
                 break  # a weaker penalty would be no better
             lowest, wanted = loss, (RIDGES[best], most, ridge)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from bayeskit.densities.likelihood import Staged
 from bayeskit.statistics.bins import FINEST, Bins
@@ -54,7 +53,7 @@ class Exactness:
         return f"counts are exact; {'; '.join(told)}"
 
 
-def _lost(statistic: Any) -> Iterator[str]:
+def _lost(statistic: object) -> Iterator[str]:
     if isinstance(statistic, Product):
         for part in statistic.parts.values():
             yield from _lost(part)

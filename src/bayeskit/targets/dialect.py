@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -112,7 +111,20 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Sqlite(Dialect):
+class Relational(Dialect):
+    """Engines without lists, where a sum over constants is a subquery."""
+
+    def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
+        lines = [[self.number(c), self.number(w)] for c, w in zip(centre, log_weight, strict=True)]
+        one = f"k.w - {self.number(0.5)} * {self.square(f'(({y} - k.c) * {self.number(precision)})')}"
+        table = f"({self.rows(['c', 'w'], lines)}) AS k"
+        most = f"(SELECT max({one}) FROM {table})"
+        shown = f"CASE WHEN {one} - m.most > {self.number(-700.0)} THEN exp({one} - m.most) END"
+        return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
+
+
+@dataclass(frozen=True)
+class Sqlite(Relational):
     """SQLite 3.35 or later with its mathematical functions."""
 
     name: str = "sqlite"
@@ -138,14 +150,6 @@ class Sqlite(Dialect):
         rest = ",".join(f"({','.join(line)})" for line in lines[1:])
         return f"SELECT {first}" + (f" UNION ALL VALUES {rest}" if rest else "")
 
-    def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
-        lines = [[self.number(c), self.number(w)] for c, w in zip(centre, log_weight, strict=True)]
-        one = f"k.w - {self.number(0.5)} * {self.square(f'(({y} - k.c) * {self.number(precision)})')}"
-        table = f"({self.rows(['c', 'w'], lines)}) AS k"
-        most = f"(SELECT max({one}) FROM {table})"
-        shown = f"CASE WHEN {one} - m.most > {self.number(-700.0)} THEN exp({one} - m.most) END"
-        return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
-
     def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = " UNION ALL ".join(f"SELECT {name} AS n, {w} AS w, {j} AS j" for j, (name, w) in enumerate(pairs))
         kept = f"SELECT n, w FROM ({every}) WHERE w > 0 ORDER BY w DESC, j LIMIT {most}"
@@ -153,7 +157,7 @@ class Sqlite(Dialect):
 
 
 @dataclass(frozen=True)
-class Postgresql(Sqlite):
+class Postgresql(Relational):
     """PostgreSQL 12 or later."""
 
     name: str = "postgresql"
@@ -170,15 +174,6 @@ class Postgresql(Sqlite):
     def number(self, value: float) -> str:
         return f"float8 '{bound(value)!r}'"
 
-    def largest(self, each: Sequence[str], name: str = "greatest") -> str:
-        return Dialect.largest(self, each, name)
-
-    def least(self, each: Sequence[str]) -> str:
-        return self.largest(each, "least")
-
-    def label(self, value: Label) -> str:
-        return Dialect.label(self, value)
-
     def cast(self, expression: str, kind: str) -> str:
         return f"({expression})::int" if kind == "truth" else super().cast(expression, kind)
 
@@ -187,9 +182,6 @@ class Postgresql(Sqlite):
 
     def finite(self, x: str) -> tuple[str, str]:
         return f"{x} = float8 'NaN'", f"abs({x}) = float8 'Infinity'"
-
-    def rows(self, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-        return Dialect.rows(self, columns, lines)
 
     def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = ",".join(f"({name}, {w}, {j})" for j, (name, w) in enumerate(pairs))
@@ -245,7 +237,7 @@ def bound(value: float) -> float:
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (Dialect(), Sqlite(), Postgresql(), Spark())}
 
 
-def dialect(name: Any) -> Dialect:
+def dialect(name: str) -> Dialect:
     """The dialect of a name."""
     if name not in DIALECTS:
         raise InputError(f"dialect={name!r}: choose one of {', '.join(DIALECTS)}")

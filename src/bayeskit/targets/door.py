@@ -11,6 +11,7 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError, KindError
 from bayeskit.portable.nodes import Neighbours
 from bayeskit.portable.program import Portable, Program, Steps, Unportable
+from bayeskit.portable.symbol import Value
 from bayeskit.targets.dialect import dialect as dialect_of
 from bayeskit.targets.javascript import javascript
 from bayeskit.targets.python import python
@@ -107,7 +108,7 @@ def _check_rows(program: Program) -> None:
     raise Unportable(f"{', '.join(map(repr, gone))} looks up the learned rows, which would go with it; {nearest}")
 
 
-def _looks_up(value: Any) -> bool:
+def _looks_up(value: Value) -> bool:
     steps = Steps()
     steps.add(value)
     return any(isinstance(argument, Neighbours) for step in steps.made for argument in step)

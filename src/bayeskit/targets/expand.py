@@ -12,8 +12,10 @@ from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import Float
 from bayeskit.portable.nodes import FRONT, NOTHING, Cells, Kernel, Mixture, Network, Normal
-from bayeskit.portable.program import OVERFLOW, SURE, Member, Program, Unportable
-from bayeskit.portable.symbol import Symbol, largest, least, logsum, place, take, together, total, where
+from bayeskit.portable.program import OVERFLOW, SURE, Calibration, Member, Program, Unportable
+from bayeskit.portable.symbol import Symbol, Value, largest, least, logsum, place, take, together, total, where
+
+Solve = Callable[[Sequence[Value]], list[Value]]  # a triangular system
 
 ROOM = 60_000  # steps that summing out, or a factor of a covariance, may take
 
@@ -39,7 +41,7 @@ def alone(program: Program) -> bool:
     return single and not np.any(program.base) and not np.any(program.own)
 
 
-def _normalise(joint: Any) -> Any:
+def _normalise(joint: Value) -> Any:
     near = joint - largest(joint)  # however far away all classes are
     return near - together(near)
 
@@ -50,7 +52,8 @@ def _joint(member: Member) -> Any:
         score = Symbol("add", score, 0.0)
     if all(term.tail is None for term in member.terms) and np.isfinite(member.base).all():
         return score
-    return where(np.isneginf(largest(score)), _limit(member), score)
+    top: Any = largest(score)
+    return where(np.isneginf(top), _limit(member), score)
 
 
 def _limit(member: Member) -> Any:
@@ -77,7 +80,7 @@ def _limit(member: Member) -> Any:
     return where(best > 0, np.maximum(rest, -1e300) + base, -np.inf)
 
 
-def _calibrate(calibration: tuple[Any, ...] | None, logs: Any) -> Any:
+def _calibrate(calibration: Calibration | None, logs: Any) -> Any:
     if calibration is None:
         return logs
     kind, *numbers = calibration
@@ -98,7 +101,7 @@ def _calibrate(calibration: tuple[Any, ...] | None, logs: Any) -> Any:
     return score
 
 
-def expand(symbol: Any) -> Any:
+def expand(symbol: Value) -> Any:
     """The same without nodes."""
     done: dict[int, Any] = {}
     waiting = [symbol]
@@ -151,7 +154,7 @@ def _kernel(kernel: Kernel, y: Symbol) -> Any:
     return where(inside, curve, whole) + kernel.constant
 
 
-def _normal(node: Normal, *args: Any) -> Any:
+def _normal(node: Normal, *args: Value) -> Any:
     d = node.mean.shape[1]
     z, codes = args[:d], args[d:]
     room = d**3 // 6 + (0 if node.cells is None else len(_union(node.cells)) * (d * d // 2 + 3))
@@ -161,7 +164,7 @@ def _normal(node: Normal, *args: Any) -> Any:
         )
     away = [z[j] - node.mean[:, j] for j in range(d)]
     if node.cells is not None and not d:
-        return _log_mixture(node.cells, codes, [], None, 0.0)
+        return _log_mixture(node.cells, codes, [], list, 0.0)
     complete: Any = 1.0
     for x in z:
         complete = complete & ~np.isnan(x) if isinstance(complete, Symbol) else ~np.isnan(x)
@@ -171,13 +174,13 @@ def _normal(node: Normal, *args: Any) -> Any:
     inverse = np.array([solve_triangular(m, np.eye(d), lower=True) for m in lower])
     size = node.units.sum() - np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
 
-    def known(rest: Sequence[Any]) -> list[Any]:
+    def known(rest: Sequence[Value]) -> list[Any]:
         return [total([inverse[:, i, j] * rest[j] for j in range(i + 1) if inverse[:, i, j].any()]) for i in range(d)]
 
     there = [where(np.isnan(x), 0.0, 1.0) for x in z]
     left, sizes = _lower_factors(np.array(matrices), there)
 
-    def solve(rest: Sequence[Any]) -> list[Any]:
+    def solve(rest: Sequence[Value]) -> list[Any]:
         out: list[Any] = []
         for i in range(d):
             terms = [left[i][m] * out[m] for m in range(i) if left[i][m] is not None]
@@ -194,7 +197,7 @@ def _normal(node: Normal, *args: Any) -> Any:
     return where(complete, full, _log_mixture(cells, codes, some, solve, there) + partly)
 
 
-def _lower_factors(matrices: Float, there: Sequence[Any]) -> tuple[list[list[Any]], list[Any]]:
+def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Any]], list[Any]]:
     """The lower factors of covariances (K, d, d) over the columns that are there, and the logs of their diagonals.
 
     A column that is missing has variance 1 and no covariance, which changes nothing for the others.
@@ -219,7 +222,7 @@ def _lower_factors(matrices: Float, there: Sequence[Any]) -> tuple[list[list[Any
     return lower, sizes
 
 
-def _squares(numbers: Sequence[Any]) -> Any:
+def _squares(numbers: Sequence[Value]) -> Any:
     return total([Symbol("square", v) for v in numbers])
 
 
@@ -227,7 +230,9 @@ def _union(cells: Cells) -> list[tuple[int, ...]]:
     return sorted({tuple(row) for codes in cells.codes for row in codes.tolist()})
 
 
-def _log_mixture(cells: Cells, codes: Sequence[Any], rest: Sequence[Any], solve: Any, there: Any) -> Any:
+def _log_mixture(
+    cells: Cells, codes: Sequence[Value], rest: Sequence[Value], solve: Solve, there: Value | Sequence[Value]
+) -> Any:
     """log of the sum over the cells a row may be in of their mass times the density about their mean."""
     every, k, d = _union(cells), len(cells.codes), len(rest)
     at = [{tuple(row): i for i, row in enumerate(c.tolist())} for c in cells.codes]
@@ -258,7 +263,7 @@ def _log_mixture(cells: Cells, codes: Sequence[Any], rest: Sequence[Any], solve:
     return logsum(logs) - logsum([cells.weight, more])
 
 
-def _network(node: Network, *codes: Any) -> Any:
+def _network(node: Network, *codes: Value) -> Any:
     known: list[Any] = [*codes, *([0.0] * (len(node.size) - len(codes)))]
     pieces = [_line(node, j, known) for j in range(len(node.size))]
     if node.weights is not None:
@@ -274,14 +279,14 @@ def _network(node: Network, *codes: Any) -> Any:
     return where(hidden, _marginal(node, known, range(len(node.size))) - node.log_class, plain)
 
 
-def _line(node: Network, j: int, codes: Sequence[Any]) -> Any:
+def _line(node: Network, j: int, codes: Sequence[Value]) -> Any:
     index: Any = 0.0
     for v in (*node.parents[j], j):
         index = index * float(node.size[v] + FRONT) + (codes[v] + FRONT)
     return take(node.tables[j], index)
 
 
-def _weigh(node: Network, codes: Sequence[Any], pieces: Sequence[Any]) -> Any:
+def _weigh(node: Network, codes: Sequence[Value], pieces: Sequence[Value]) -> Any:
     """What each column adds to those given before it in the order of the arcs, multiplied."""
     out: list[Any] = []
     seen: list[int] = []
@@ -298,7 +303,7 @@ def _weigh(node: Network, codes: Sequence[Any], pieces: Sequence[Any]) -> Any:
     return total(out)
 
 
-def _marginal(node: Network, codes: Sequence[Any], seen: Sequence[int]) -> Any:
+def _marginal(node: Network, codes: Sequence[Value], seen: Sequence[int]) -> Any:
     """log p of some columns given the class: levels that a row may have are summed, in the order that is cheapest."""
     kept = set(seen)
     for j in reversed(node.order):  # ancestors
@@ -354,7 +359,7 @@ def _marginal(node: Network, codes: Sequence[Any], seen: Sequence[int]) -> Any:
     return np.log(value)
 
 
-def _times(a: Any, b: Any) -> Any:
+def _times(a: Value, b: Value) -> Any:
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, Symbol):
             if not np.any(one):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import Any
 
 from bayeskit.portable.program import Program
 from bayeskit.targets.tables import Tables
@@ -66,7 +65,7 @@ def javascript(program: Program) -> str:
     return code + DOOR % _literal(Tables().whole(program))
 
 
-def _literal(data: Any) -> str:
+def _literal(data: object) -> str:
     """JSON that is a literal of JavaScript, in a page as well."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("</", "<\\/")

@@ -11,8 +11,8 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.portable.nodes import Kernel
-from bayeskit.portable.program import InputColumn, Program, Steps, Unportable
-from bayeskit.portable.symbol import Table
+from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
+from bayeskit.portable.symbol import Table, Value
 from bayeskit.targets.dialect import LOG_ZERO, Dialect
 
 FEW = 24  # lines of a table that are written as CASE; longer ones are joined
@@ -107,7 +107,7 @@ class Writer:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def write(self, roots: Sequence[Any]) -> list[tuple[Text, int]]:
+    def write(self, roots: Sequence[Value]) -> list[tuple[Text, int]]:
         """The expressions of some symbols, and the level at which they can be computed."""
         places = [self.steps.add(root) for root in roots]
         made = self.steps.made
@@ -141,7 +141,7 @@ class Writer:
         self.level_of(level + 1).columns.extend(f"{t} AS {n}" for t, n in zip(texts, names, strict=True))
         self.texts[i], self.at[i] = names, level + 1
 
-    def _step(self, step: tuple[Any, ...]) -> tuple[Text, int]:
+    def _step(self, step: Step) -> tuple[Text, int]:
         op, *args = step
         if op == "number":
             return (f"x{args[0]}",), 0
@@ -359,7 +359,7 @@ def stirling(x: str, number: Any) -> str:
     return f"(CASE WHEN {x} >= {number(15.0)} THEN {series(x)} WHEN {x} > 0 THEN {low} END)"
 
 
-def arguments(step: tuple[Any, ...]) -> list[int]:
+def arguments(step: Step) -> list[int]:
     """The steps that a step needs."""
     op, *args = step
     if op in ("number", "code", "constant"):
@@ -367,7 +367,7 @@ def arguments(step: tuple[Any, ...]) -> list[int]:
     return args[:1] if op == "class" else [a for a in args if isinstance(a, int)]
 
 
-def guards_of(made: Sequence[tuple[Any, ...]], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
+def guards_of(made: Sequence[Step], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
     """Of each step the condition under which alone it is asked for, and whether it must hold; None if there is none."""
     paths: list[tuple[tuple[int, bool], ...] | None] = [None] * len(made)
 
