@@ -209,9 +209,7 @@ class AutoBayes(Wrapper):
         if not self._fitted:
             return self._learn(X, y, sample_weight, classes)
         if self.ensemble_.rows is not None:
-            return self._derive(
-                learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _labels(classes))
-            )
+            return self._derive(learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _labels(classes)))
         return self._adopt(self.ensemble_.learn(X, y, classes, sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
