@@ -63,6 +63,18 @@ _PLACES = {
     "report": "bayeskit.reports.page",
     "export": "bayeskit.targets.door",
 }
+_ELSEWHERE = {  # names that other libraries have
+    "cross_validate": "evaluate(model, X, y, 5) cross-validates",
+    "cross_val_score": "evaluate(model, X, y, 5) cross-validates",
+    "save": "call model.save('model.bayes')",
+    "GaussianNB": "NaiveBayes() has a normal density for each column of numbers",
+    "CategoricalNB": "NaiveBayes() counts the levels of each column of texts",
+    "MultinomialNB": "write NaiveBayes(families='Multinomial')",
+    "BernoulliNB": "write NaiveBayes(families='Bernoulli')",
+    "ComplementNB": "write NaiveBayes(families='Complement', prior='uniform')",
+    "BayesianNetwork": "Network is a Bayesian network, NetworkBayes one that classifies",
+    "CalibratedClassifierCV": "write Calibrated(model)",
+}
 _MODULES = ("errors", "families", "plots", "smoothing")
 
 __all__ = sorted([*_PLACES, *_MODULES])
@@ -78,7 +90,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"bayeskit.{name}")
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
-    raise AttributeError(f"module 'bayeskit' has no attribute {name!r}")
+    hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'bayeskit' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -371,7 +371,10 @@ def smoothing(given: object) -> Smoothing:
     if isinstance(given, Smoothing):
         return given
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise InputError(f"smoothing={given!r}: give a number, or one of bayeskit.smoothing")
+        raise InputError(
+            f"smoothing={given!r}: give a number (1 is Laplace's rule, 0 none), "
+            f"or one of bayeskit.smoothing, as bayeskit.smoothing.MEstimate(2)"
+        )
     return NoSmoothing() if given == 0 else Laplace(_positive("Laplace alpha", given))
 
 

@@ -289,6 +289,8 @@ def different_names(fitted: Iterable[str], given: Iterable[str], place: str = ""
         if names:
             shown = names[:5] + (["..."] if len(names) > 5 else [])
             lines += [title, *(f"- {name}" for name in shown)]
+    if set(given) - set(fitted):
+        lines.append("Leave out the columns that are unseen")
     if set(fitted) - set(given):
         lines.append("Add what is missing; a column whose values are not known may be empty (None)")
     return "\n".join(lines) + "\n"

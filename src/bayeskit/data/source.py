@@ -285,10 +285,16 @@ def _role(
     if len(values) != table.num_rows:
         raise InputError(
             f"Found input variables with inconsistent numbers of samples: [{table.num_rows}, {len(values)}]: "
-            f"{argument} has {len(values)} values, the table {table.num_rows} rows"
+            f"{argument} has {len(values)} values, the table {table.num_rows} rows{_texts(table)}"
         )
     beside[reserved] = values
     return reserved
+
+
+def _texts(table: pa.Table | Matrix) -> str:
+    """What to do where a vectorizer was given a frame, of which it reads the names of the columns."""
+    counted = isinstance(table, Matrix) and not isinstance(table.x, np.ndarray)
+    return "; a vectorizer reads texts: give it a column, X['text'], not the frame" if counted else ""
 
 
 def _one(given: object, argument: str) -> pa.Array:

@@ -147,7 +147,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         if not isinstance(self.estimator, BayesClassifier | AutoBayes):
             raise KindError(
                 f"{type(self.estimator).__name__} is no bayeskit classifier; "
-                f"use sklearn.calibration.CalibratedClassifierCV for it"
+                f"calibrate the last step of a pipeline, make_pipeline(vectorizer, Calibrated(NaiveBayes())), or "
+                f"use sklearn.calibration.CalibratedClassifierCV"
             )
 
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:

@@ -140,7 +140,10 @@ class NaiveBayes(BayesClassifier):
             and not any(general in _plain(owned) for owned in family_of.values())
             and family_of
         ):
-            raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
+            raise InputError(
+                f"no column can take the family {general!r}; declare kinds, or name columns. The words of texts are "
+                f"counted first: make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial')) reads a column"
+            )
         schema = replace(schema, columns=tuple(columns))
         return Naive.of(family_of, schema), schema
 

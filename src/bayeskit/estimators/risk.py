@@ -55,14 +55,14 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
     costs : Costs, mapping, frame or path, optional
         A row for each class and a column for each action. None is 0/1: the most probable class.
     reject : float, optional
-        Abstain where the best action is expected to cost more.
+        Abstain where the best action is expected to cost more; it is the cost of abstaining.
     threshold : float, optional
         Abstain where the most probable class has less.
     outlier : float, optional
         Abstain where log p(x) is below: the row is like nothing learned. It needs an estimator with ``log_evidence``
         or ``score_samples``.
     abstain : object, default "abstain"
-        The answer that stands for abstaining.
+        The answer that stands for abstaining: a label, not a cost.
 
     Attributes
     ----------
@@ -335,6 +335,11 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
                 raise InputError(f"{name}={value!r}: give a finite number, or None")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold={self.threshold!r} is a probability, between 0 and 1")
+        if isinstance(self.abstain, float) and not self.abstain.is_integer() and not self.may_abstain:
+            raise InputError(
+                f"abstain={self.abstain!r} is the answer for rows left undecided, and nothing says which; "
+                f"reject={self.abstain!r} is the cost of leaving a row"
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -30,7 +30,7 @@ class Scale:
         share = share / share.sum()
         return cls(values, ndtri(np.cumsum(share) - share / 2))
 
-    def symbol(self, x: object) -> Any:
+    def symbol(self, x: Any) -> Any:
         """The same of a symbol that is not missing, with np.interp's own arithmetic."""
         values, scores = self.values, self.scores
         if len(values) < 2:

@@ -207,7 +207,7 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     return alone
 
 
-def mean_symbol(members: Sequence[tuple[Any, Any]], alone: object) -> Any:
+def mean_symbol(members: Sequence[tuple[Any, Any]], alone: Any) -> Any:
     """The logarithm of the mean over the members that a row has, each (whether it has it, log p); else ``alone``."""
     if not members:
         return alone

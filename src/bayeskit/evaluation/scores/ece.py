@@ -23,7 +23,7 @@ class ECE(SumScore):
     topic = "calibration"
     larger_is_better = False
     headline = True
-    no_interval = "none is honest; see ece_l2"
+    no_interval = "no valid interval; see ece_l2"
 
     def of_sums(self, sums: ScoreSums) -> Float:
         return np.array([gap(table) for table in sums.top])

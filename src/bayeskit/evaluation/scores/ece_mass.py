@@ -22,7 +22,7 @@ class MassECE(Score):
     meaning = "calibration error in cells of equal mass; less is better"
     topic = "calibration"
     larger_is_better = False
-    no_interval = "none is honest; see ece_l2"
+    no_interval = "no valid interval; see ece_l2"
 
     def of_cells(self, table: Float) -> float:
         """Of the reliability of one set of cells: (FIELDS, BINS)."""
