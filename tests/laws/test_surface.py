@@ -30,7 +30,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "log_prior": (),
     "summary": (),
 }
-INNER = re.compile(r"get_|set_|flips|fold_spec|with_model|saved_settings|spec|honest_log_proba|table_reader|program")
+INNER = re.compile(r"get_|set_|flips|fold_spec|with_model|settings_to_save|spec|honest_log_proba|table_reader|program")
 METHODS = sorted(
     name
     for name in dir(BayesClassifier)
