@@ -78,7 +78,7 @@ class RegionDisplay(Display):
         if self.codes is not None:
             self.grid.scatter(ax, self.codes, labels_of(self.classes))
         tidy(ax, "decision regions", *self.grid.names)
-        legend(ax, self.classes)
+        legend(ax, self.classes, loc="upper right")
         self.grid.frame_axes(ax)
 
 
@@ -129,7 +129,7 @@ class SurfaceDisplay(Display):
         bar = ax.figure.colorbar(drawn, ax=ax, ticks=[0, 0.5, 1], shrink=0.8)
         bar.outline.set_visible(False)
         tidy(ax, f"P({labels_of([self.label])[0]} | x)", *self.grid.names)
-        legend(ax, self.classes)
+        legend(ax, self.classes, loc="upper right")
         self.grid.frame_axes(ax)
 
 
@@ -204,7 +204,7 @@ class ContourDisplay(Display):
         if self.points is not None:
             ax.plot(*self.points.T, "*", color=INK, mec="white", ms=14, zorder=6, label="asked about", ls="none")
         tidy(ax, f"class densities at {self.share:.0%} of their peak, means (+)", *self.grid.names)
-        legend(ax, self.classes)
+        legend(ax, self.classes, loc="upper right")
         self.grid.frame_axes(ax)
 
 
