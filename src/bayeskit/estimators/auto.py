@@ -36,6 +36,7 @@ from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import (
     any_table,
     check_rows_of,
@@ -65,6 +66,7 @@ NO_DENSITY = (
 )
 
 
+@document()
 class AutoBayes(Wrapper):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
@@ -73,15 +75,6 @@ class AutoBayes(Wrapper):
 
     Parameters
     ----------
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
-    unseen : {"missing", "smooth", "error"}, default "missing"
-        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
-        been declared, or an error.
     fast : bool, default False
         Take one weighted KDB alone.
     time_budget : float, optional
@@ -90,23 +83,14 @@ class AutoBayes(Wrapper):
         same rows may give another pool; without a budget they never do.
     max_candidates : int, optional
         Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
     callback : callable, optional
         Called with (done, of how many, name) after each candidate.
     random_state : int, default 0
         Seed of what is drawn.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, exact_
 
     Examples
     --------
@@ -145,18 +129,7 @@ class AutoBayes(Wrapper):
     # -- learning --------------------------------------------------------------------------------
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
         return self._learn(X, y, sample_weight)
 
     def _learn(self, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: LabelsLike | None = None) -> Self:
@@ -193,18 +166,6 @@ class AutoBayes(Wrapper):
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        classes : sequence, optional
-            Classes to declare beforehand.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if not self._fitted:
             return self._learn(X, y, sample_weight, classes)
@@ -213,18 +174,7 @@ class AutoBayes(Wrapper):
         return self._adopt(self.ensemble_.learn(X, y, classes, sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``).
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
         check_is_fitted(self)
         if self.ensemble_.rows is not None:
             return self._derive(forget_rows(self._keeper, self.ensemble_.rows, X, y, sample_weight))
@@ -237,16 +187,6 @@ class AutoBayes(Wrapper):
 
         These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
         and they may be left out. Classes and levels that were declared stay so.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self)
         reader, rows = self.reader_, self.ensemble_.rows
@@ -354,18 +294,6 @@ class AutoBayes(Wrapper):
         in the order of the table, and a column says what changes: columns that tell the same share the credit by their
         order. "back-off" is what of the members' priors is lost in backing off. ``prior`` and terms add up to the
         score of the pool but for what all classes have in common. ``names`` are those of the columns of a matrix.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        top : int, optional
-            Show so many columns, those with the widest spread between classes, and the others as one.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         whole = explain(self._pooled, X, prior, names)
         return whole if top is None else whole.top(top)
@@ -378,22 +306,7 @@ class AutoBayes(Wrapper):
         among: TableLike | None = None,
         names: NamesLike = None,
     ) -> Nomogram:
-        """Points that add up to the odds, where they do: one member, with columns independent given two classes.
-
-        Parameters
-        ----------
-        target : class, optional
-            The class whose odds are shown.
-        rival : class, optional
-            The class it is compared with; needed with more than two classes.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        among : table, optional
-            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
-            knows none.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
-        """
+        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         return nomogram(self._pooled, (target, rival), prior, among, names)
 
     def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
@@ -402,15 +315,6 @@ class AutoBayes(Wrapper):
         Every member says what it knows from this column alone, and the pool weighs them as in ``predict_proba``.
         Differences of ``log_density`` between two classes are the log-odds that a value adds to those of a row without
         any value; p(x) is that of a naive Bayes model, and the same for all classes.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-        prior : {"empirical", "uniform"} or mapping, optional
-            Another P(class) than that of the model, for this call.
-        names : sequence of str, optional
-            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         ensemble = self._pooled
         known = ensemble.reader.model_.schema.names
@@ -419,20 +323,7 @@ class AutoBayes(Wrapper):
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
     ) -> Any:
-        """This classifier, as it is, with its probabilities set right on rows that are new to it.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
-            The map that is fitted, as in ``Calibrated``.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
+        """This classifier, as it is, with its probabilities set right on rows that are new to it."""
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.estimators.docstrings import document
 from bayeskit.structures.corrected import Corrected
 from bayeskit.structures.discrete import Discrete
 
 
+@document()
 class CorrectedNaiveBayes(Dependent):
     """Naive Bayes whose evidence is corrected by penalised conditional likelihood, with some pairs of columns.
 
@@ -24,33 +26,12 @@ class CorrectedNaiveBayes(Dependent):
         Most intervals of a column of numbers, beside those of common values.
     pairs : int, default 40
         Most pairs of columns; 0 adds none, and what each column says is then a table of its own.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
     unseen : {"missing", "smooth", "error"}, default "missing"
         What a level never seen in fitting means in predicting: nothing ("smooth" is the same here), or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, schema_, model_, exact_
 
     Examples
     --------

@@ -7,11 +7,13 @@ from dataclasses import replace
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.estimators.docstrings import document
 from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.forest import Forest
 from bayeskit.structures.naive import Naive
 
 
+@document()
 class ProbabilityForest(Dependent):
     """Randomised trees for probabilities: a node's class shares shrink toward its parent's, and trees are averaged.
 
@@ -30,33 +32,15 @@ class ProbabilityForest(Dependent):
         rows that inner folds hold out.
     random_state : int, default 0
         Which columns are drawn.
-    kinds : mapping, str or list, optional
-        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
-        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
-    prior : {"empirical", "uniform"} or mapping, default "empirical"
-        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
-        it.
     unseen : {"missing", "smooth", "error"}, default "missing"
         What a level never seen in fitting means in predicting: nothing ("smooth" is the same here), or an error.
-    missing : {"skip", "level"} or mapping, default "skip"
-        A missing value says nothing, or is a level of its own; for all columns or by name.
-    exact : bool, default False
-        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
-        change: batches, forgetting and merging then give the model of one fit, bit for bit.
     n_jobs : int, optional
         Number of threads that count rows, and of processes where models are refitted; -1 is all cores, None one. Trees
         are grown by one thread. Results do not depend on it.
 
     Attributes
     ----------
-    classes_ : array of shape (K,)
-        The classes, sorted; columns of probabilities follow this order.
-    schema_ : Schema
-        Each column with its kind, its family and why.
-    model_ : Model
-        What was learned; ``model_.digest`` is equal for equal models.
-    exact_ : Exactness
-        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    classes_, schema_, model_, exact_
 
     Examples
     --------
