@@ -171,6 +171,7 @@ class Block:
     groups: Code | None = None  # (rows,): -1 is not counted
     weights: Float | None = None  # (rows,); None is weight 1
     levels: Mapping[str, Levels] = field(default_factory=dict)  # what the codes mean
+    hidden: frozenset[str] = frozenset()  # columns made missing by ``reveal``, also where missing values are a level
 
     @property
     def rows(self) -> int:
@@ -224,11 +225,6 @@ class Block:
         rows = self.rows_with_weight()
         return rows.at(~np.isnan(x[rows.row]))
 
-    def unknown(self, name: str) -> Bool:
-        """Where a number column whose missing values are a level is hidden by ``reveal``, and so has no level: (n,)."""
-        code = self.schema.coded_index.get(name)
-        return np.zeros(self.rows, dtype=bool) if code is None else self.codes[code] == -1
-
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""
         shown = dict(zip(self.schema.names, seen.tolist(), strict=True))
@@ -238,6 +234,7 @@ class Block:
             self,
             numeric=self.numeric.take(np.where(numeric, np.arange(len(numeric)), -1)),
             codes=np.where(coded[:, None], self.codes, np.int32(-1)),
+            hidden=self.hidden.union(name for name, known in shown.items() if not known),
         )
 
     def recode(self, levels: Mapping[str, Levels]) -> Block:

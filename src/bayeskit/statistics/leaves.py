@@ -52,7 +52,7 @@ class TreeColumn:
         """(n,)"""
         if self.numeric:
             cell = cell_of(block.numeric.column(block.schema.numeric_index[self.name]), np.array(self.cuts))
-            absent = np.where(block.unknown(self.name), MISSING, len(self.cuts) + 1) if self.holes else MISSING
+            absent = len(self.cuts) + 1 if self.holes and self.name not in block.hidden else MISSING
             return np.where(cell < 0, absent, cell).astype(np.uint8)
         words = block.levels[self.name].words.view(np.int64).tolist() if self.name in block.levels else []
         at = {word: i for i, word in enumerate(self.levels)}

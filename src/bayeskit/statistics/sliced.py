@@ -68,9 +68,8 @@ class Slices:
             if name in self.cuts:
                 cuts = self.cuts[name]
                 cell = cell_of(block.numeric.column(block.schema.numeric_index[name]), np.array(cuts))
-                if name in self.missing:
-                    cell = np.where(cell < 0, np.where(block.unknown(name), -1, len(cuts) + 1), cell)
-                out[j] = cell
+                level = name in self.missing and name not in block.hidden
+                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if level else cell
             else:
                 out[j] = block.codes[block.schema.coded_index[name]]
         return out
@@ -151,9 +150,8 @@ class Sliced:
         # a cell of several columns has weight only where each of them has
         alone = self.parts.parts.get(LEVELS)
         groups, levels = self.parts.occupancy() if alone is None else alone.occupancy()
-        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.missing.occupancy()[
-            1
-        ]
+        missing = self.missing.occupancy()[1]
+        return groups, {name: used for name, used in levels.items() if name not in self.slices.cuts} | missing
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
         return self.parts.column_weights()

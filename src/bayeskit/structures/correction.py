@@ -16,7 +16,7 @@ from bayeskit.errors import InputError
 def pack(numbers: Float) -> str:
     """Doubles as a text, exactly.
 
-    >>> unpacked(packed(np.array([0.1, -2.0])))
+    >>> unpack(pack(np.array([0.1, -2.0])))
     array([ 0.1, -2. ])
     """
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode()

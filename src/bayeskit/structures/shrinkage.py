@@ -81,10 +81,10 @@ class OccupiedCells:
         out: Int = np.searchsorted(self.table, np.arange(len(self.shapes) + 1)).astype(np.int64, copy=False)
         return out
 
-    def score(self, foretold: Float) -> Float:
+    def score(self, predicted: Float) -> Float:
         """Sums of the logarithms of what was predicted of the rows, (ways, cells): (ways, tables)."""
         nothing, once = np.zeros(len(self.weight)), np.ones((1, len(self.shapes)))
-        out: Float = _core.shrinkage_scores(self.weight, nothing, nothing, foretold, self._start, once)[0]
+        out: Float = _core.shrinkage_scores(self.weight, nothing, nothing, predicted, self._start, once)[0]
         return out
 
     def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Shrinkage:
