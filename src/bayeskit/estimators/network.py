@@ -22,7 +22,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declare_states
-from bayeskit.plots.cpt import CptDisplay
+from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts

@@ -14,10 +14,9 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
-from bayeskit.networks.completion import Completion
-from bayeskit.networks.exploration import Exploration, graph_score, whole_number
+from bayeskit.networks.exploration import Completion, Exploration, graph_score, whole_number
+from bayeskit.networks.fitted import DistinctRows
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
