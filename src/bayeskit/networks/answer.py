@@ -166,7 +166,7 @@ def estimate(
 
 
 def sample(network: Network, codes: Code, target: str, method: str, samples: int, rng: np.random.Generator) -> Estimate:
-    """P(target | evidence) for the codes of one row, (nodes,), by a method of ``approximate``."""
+    """P(target | evidence) for the codes of one row, (nodes,), by a method of ``METHODS``."""
     if method not in METHODS or samples < 1:
         raise InputError(f"approximate={method!r}, samples={samples!r}: choose {' or '.join(METHODS)} and samples > 0")
     return METHODS[method](network, codes.astype(np.int64), target, samples, rng)

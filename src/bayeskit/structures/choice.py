@@ -147,7 +147,7 @@ class Choice(Likelihood[Bins]):
 
     p(x | c) is backed off to all classes together by one row. What that sum gains over the sum of log p_-i(x_i), one
     density of the same family for all classes, decides how probable it is that the column depends on the class: the
-    weight w in w p(x | c) + (1 - w) p(x) (``family_trial``). All is read from the bins of a column, so it is
+    weight w in w p(x | c) + (1 - w) p(x) (``FamilyTrial``). All is read from the bins of a column, so it is
     chosen anew after learning, forgetting and merging. While the distinct values fit the bins this is exact; beyond,
     values count as the centres of their bins.
 
