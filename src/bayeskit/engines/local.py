@@ -60,7 +60,8 @@ class Local(Engine):
 
     def _jobs(self, rows: Any) -> int:
         """Threads that are worth waking for these rows."""
-        return 1 if rows.num_rows * len(rows.schema) <= 2 * SMALL else workers(self.n_jobs)
+        count = workers(self.n_jobs)
+        return count if rows.num_rows * len(rows.schema) > 2 * SMALL else 1
 
     def reduce(self, source: pa.Table, columns: Sequence[str], empty: R) -> R:
         """Where workers share the rows, the first few come alone: they show most levels."""
