@@ -50,7 +50,7 @@ class Network(Questions):
     unseen : {"error", "missing"}, default "error"
         What a state never seen means in a row that is asked about.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def learn_network(
     callback : callable, optional
         Told every step: what was done, parent, child, gain.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
     kinds : mapping or str, optional
         As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels; ``Discretizer`` cuts it
         into intervals.

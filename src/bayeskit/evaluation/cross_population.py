@@ -110,7 +110,8 @@ def cross_population(
     random_state : int, default 0
         Seed of what is drawn.
     n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
+        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
+        process may have, and one process.
 
     Returns
     -------
