@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def cut_by_pandas(wine: pd.DataFrame) -> pd.DataFrame:
     out = wine.copy()
     for name, cuts in CUTS.items():
         ends = ["-inf", *map(str, cuts), "inf"]
-        names = [f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in zip(ends, ends[1:], strict=False)]
+        names = [f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in pairwise(ends)]
         out[name] = pd.cut(wine[name], [-np.inf, *cuts, np.inf], labels=names).astype(str)
     return out
 
