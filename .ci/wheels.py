@@ -30,7 +30,8 @@ def run(*command: str | Path, **options: object) -> str:
 
 def version(python: str) -> str:
     """The version of a Python, as 3.14 or 3.14t; "" where there is none."""
-    asked = "import sys, sysconfig as s; print('%d.%d' % sys.version_info[:2] + 't' * bool(s.get_config_var('Py_GIL_DISABLED')))"
+    free = "'t' * bool(s.get_config_var('Py_GIL_DISABLED'))"
+    asked = f"import sys, sysconfig as s; print('%d.%d' % sys.version_info[:2] + {free})"
     try:
         done = subprocess.run([python, "-c", asked], text=True, capture_output=True)
     except OSError:

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 

@@ -34,6 +34,7 @@ from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
+from bayeskit.estimators.stream import Stream as Stream
 from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
@@ -76,6 +77,7 @@ __all__ = [  # noqa: RUF022
     "ProbabilityForest",
     "Reading",
     "RiskClassifier",
+    "Stream",
     "TAN",
     "bayes_error",
     "bayes_rule",
