@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <queue>
 #include "trees/trees.h"
+#include "vectors/compiler.h"
 
 namespace bayeskit::trees { namespace {
 
@@ -49,7 +50,7 @@ class Grower {
     const Settings &how;
     Random random;
     std::vector<int32_t> row, spare, drawn;
-    std::vector<double> histogram, left, share;
+    std::vector<double> histogram, left, under, share;
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
 
@@ -65,6 +66,7 @@ public:
         drawn.resize(size_t(table.codes.columns));
         histogram.resize(size_t(MOST_LEVELS * table.classes));
         left.resize(size_t(table.classes));
+        under.resize(size_t(table.classes));
         share.resize(MOST_LEVELS);
     }
 
@@ -138,17 +140,25 @@ private:
     bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
         const int64_t K = table.classes, size = table.sizes[at];
         const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
-        std::fill(histogram.begin(), histogram.begin() + size * K, 0.0);
+        uint64_t seen = 0;  // most nodes have few rows: only the levels they have are cleared and looked at
         for (int64_t i = from; i < to; ++i) {
             int32_t r = row[size_t(i)];
-            if (code[r] != MISSING) histogram[size_t(code[r] * K + table.label[r])] += table.weight[r];
+            if (code[r] == MISSING) continue;
+            double *cell = &histogram[size_t(code[r] * K)];
+            if (!in_mask(seen, code[r])) {
+                seen |= uint64_t(1) << code[r];
+                std::fill(cell, cell + K, 0.0);
+            }
+            cell[table.label[r]] += table.weight[r];
         }
+        if (!(seen & (seen - 1))) return false;
         uint8_t order[MOST_LEVELS];
         int there = 0;
-        uint64_t absent = 0;
+        uint64_t absent = ~seen & ((uint64_t(2) << (size - 1)) - 1);
         double total = 0, squares = 0;
         std::fill(left.begin(), left.end(), 0.0);
-        for (int64_t b = 0; b < size; ++b) {
+        for (uint64_t rest = seen; rest; rest &= rest - 1) {
+            int64_t b = __builtin_ctzll(rest);
             double weight = 0;
             for (int64_t k = 0; k < K; ++k) weight += histogram[size_t(b * K + k)];
             if (!(weight > 0)) {
@@ -167,7 +177,7 @@ private:
         std::vector<double> &whole = left;  // class weights of the part above the cut
         double below = 0, base = squares / total;
         uint64_t mask = 0;
-        std::vector<double> under(size_t(K), 0.0);
+        std::fill(under.begin(), under.end(), 0.0);
         for (int b = 0; b + 1 < there; ++b) {
             const double *cell = &histogram[size_t(order[b] * K)];
             double under_squares = 0, over_squares = 0;

@@ -27,9 +27,9 @@ from bayeskit.structures.content_order import ContentOrder
 from bayeskit.validation import whole
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
-STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # pseudo-rows of the parent's shares to choose from
+STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # pseudo-rows of the parent's shares to choose from
 FOLDS = 3  # that choose among them
-TRIED = 16  # trees of each fold
+TRIED = 32  # trees of each fold
 FEW = 500  # rows up to which all folds are used, beyond one
 BYTES = 1_850_000  # of a forest in a file
 FEWEST = 100  # leaves of a tree, below which there are fewer trees
