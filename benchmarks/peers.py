@@ -117,7 +117,7 @@ def boosted(**settings: Any) -> Any:
 MODELS: dict[str, Callable[[pd.DataFrame], Any]] = {  # the cheapest first
     "auto": lambda X: bk.AutoBayes(n_jobs=1),
     "lightgbm": lightgbm,
-    "hgb": lambda X: Levels(boosted()),
+    "hgb": lambda X: Levels(boosted(), least=10),
     "xgboost": xgboost,
     "forest": lambda X: prepared(RandomForestClassifier(random_state=0)),
     "khiops": khiops,
