@@ -259,17 +259,21 @@ class Block:
 
     @staticmethod
     def concatenate(blocks: Sequence[Block]) -> Block:
-        """The rows of blocks of one schema and one domain, one block after the other."""
+        """The rows of blocks of one schema and one domain, one block after the other; all have weights, or none."""
         first, *others = blocks
         if not others:
             return first
         codes = np.concatenate([block.codes for block in blocks], axis=1)
         numeric = Columns.concatenate([block.numeric for block in blocks])
-        groups, weights = (
-            None if any(part is None for part in parts) else np.concatenate(parts)  # type: ignore[type-var]
-            for parts in ([b.groups for b in blocks], [b.weights for b in blocks])
+        groups = [block.groups for block in blocks if block.groups is not None]
+        weights = [block.weights for block in blocks if block.weights is not None]
+        return replace(
+            first,
+            numeric=numeric,
+            codes=codes,
+            groups=np.concatenate(groups) if len(groups) == len(blocks) else None,
+            weights=np.concatenate(weights) if len(weights) == len(blocks) else None,
         )
-        return replace(first, numeric=numeric, codes=codes, groups=groups, weights=weights)
 
     def at(self, rows: Int) -> Block:
         """Some of the rows (a copy)."""

@@ -70,7 +70,8 @@ class CandidateRun:
         weights = model.counted.statistic["features"].column_weights()
         present = {name: float(w.total().to_float()[0]) for name, w in weights if name not in self.drawn.constant}
         rows = float(model.weights.sum())
-        names, numeric, coded = (set(some) - self.drawn.constant for some in (schema.names, schema.numeric, schema.coded))
+        every = schema.names, schema.numeric, schema.coded
+        names, numeric, coded = (set(some) - self.drawn.constant for some in every)
         holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
         return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
@@ -156,23 +157,21 @@ class CandidateRun:
 
         Rows that are at hand are learned by one member after the other, others by all of them in the same passes.
         """
-        models: dict[object, Model] = {}
         made = dict(known)
         some = [each for each in some if each.name not in made]
         lost: list[LeaderboardEntry] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is to be said of the rows the reader has
-            if self.drawn.sampled and some:
-                models = self._learn_together(some, deadline)
+            at_once = self._learn_together(some, deadline) if self.drawn.sampled and some else {}
+            models = dict(at_once)
             for each in some:
                 try:
+                    if made and each.counts not in at_once and deadline.is_past(each.seconds):
+                        lost.append(LeaderboardEntry.of_skipped(each.name, "no time left to learn all rows"))
+                        continue
                     if each.counts not in models:
-                        if made:
-                            deadline.check(each.seconds)
                         models[each.counts] = self._learn(each.job)
                     made[each.name] = each.make(models[each.counts])
-                except OutOfTime:
-                    lost.append(LeaderboardEntry.of_skipped(each.name, "no time left to learn all rows"))
                 except Exception as error:  # as where it is judged
                     lost.append(LeaderboardEntry.of_failure(each.name, error))
                     if not made and each is some[-1]:
@@ -189,11 +188,7 @@ class CandidateRun:
     def _learn_together(self, some: Sequence[CandidatePrediction], deadline: Deadline) -> dict[object, Model]:
         """The models of those for which there is time; none where one of them fails, which is then found out."""
         time_for = np.cumsum([each.seconds for each in some]).tolist()
-        jobs = {
-            each.counts: each.job
-            for i, each in enumerate(some)
-            if not i or not deadline.is_past(time_for[i])
-        }
+        jobs = {each.counts: each.job for i, each in enumerate(some) if not i or not deadline.is_past(time_for[i])}
         try:
             return dict(zip(jobs, learn_together(self.opened, self.read, list(jobs.values()))[0], strict=True))
         except Exception:

@@ -83,9 +83,7 @@ class CrossFitter:
 
     def _without_weights(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name
-        return self._prediction(
-            name, log_posterior, lambda model: self._member(name, self.candidate.make(), model)
-        )
+        return self._prediction(name, log_posterior, lambda model: self._member(name, self.candidate.make(), model))
 
     def _prediction(self, name: str, log_posterior: Float, make: Callable[[Model], Member]) -> CandidatePrediction:
         candidate = self.candidate

@@ -22,7 +22,9 @@ from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import READER, ViewCache
 from bayeskit.errors import MergeError
 from bayeskit.model.coded import in_codes_of
+from bayeskit.model.codec import write_fields
 from bayeskit.model.distinct_rows import Distinct, Sample
+from bayeskit.model.fingerprint import fingerprint
 from bayeskit.model.journal import Journal
 from bayeskit.model.learn import forget_counts
 from bayeskit.model.model import Model
@@ -105,6 +107,19 @@ class Ensemble:
         return float(self.reader.model_.weights.sum())
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of members, views and weights: equal pools have equal digests."""
+        views = [m.view for m in self.members if m.view is not None]
+        arrays = {f"view {i}.{name}": a for i, view in enumerate(views) for name, a in view.numbers().items()}
+        identity = {
+            "reader": self.reader.model_.digest,
+            "members": [[m.name, m.classifier.model_.digest] for m in self.members],
+            "views": [write_fields(view.notes()) for view in views],
+        }
+        pool = {"weight": self.pool.weight, "bias": self.pool.bias}
+        return fingerprint(identity, {**arrays, **{f"pool.{name}": a for name, a in pool.items()}})
+
+    @property
     def log_shares(self) -> Float:
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
         return smooth_prior(self.reader.model_.weights)
@@ -150,9 +165,7 @@ class Ensemble:
 
     # -- learning --------------------------------------------------------------------------------
 
-    def learn(
-        self, X: TableLike, y: LabelsLike, classes: Sequence[Label] = (), weight: WeightsLike = None
-    ) -> Ensemble:
+    def learn(self, X: TableLike, y: LabelsLike, classes: Sequence[Label] = (), weight: WeightsLike = None) -> Ensemble:
         """Learn more rows, after the weights of the members have moved by what these predict for them.
 
         Of many rows, the weights move by those of the smallest hashes, which count as much as all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from bayeskit.data.kinds import infer
 from bayeskit.data.levels import Domain
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.views import View
-from bayeskit.model.coded import CodedTable, CountsOther, CountsRows, count_together
+from bayeskit.model.coded import C, CodedTable, CountsOther, count_together
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, check_rows
@@ -64,24 +64,23 @@ def learn_together(
     jobs: Sequence[Job],
     classes: Sequence[Label] = (),
     declared: Schema | None = None,
-    beside: Sequence[CountsRows] = (),
-) -> tuple[list[Model], Sequence[CountsRows]]:
+    beside: Sequence[C] = (),
+) -> tuple[list[Model], list[C]]:
     """The models of all rows of a table that is read by a schema, and what is counted ``beside`` in the first pass.
 
     ``declared`` is a schema whose kinds and levels are kept.
     """
     found: dict[int, Model] = {}
-    counted_beside: Sequence[CountsRows] = ()
+    drawn: list[Any] = []
     stages = {i: _first_stage(table, job, classes, declared) for i, job in enumerate(jobs)}
     while stages:
         parts = [_counts(jobs[i], schema, structure, table) for i, (structure, schema) in stages.items()]
         sparse = all(structure.sparse for structure, _ in stages.values())
-        whole = count_together(table, read, [*parts, *beside], sparse)
-        if beside:
-            counted_beside, beside = whole.parts[len(parts) :], ()
+        every: list[Any] = [*parts, *(() if drawn else beside)]
+        whole = count_together(table, read, every, sparse).parts
+        drawn = drawn or list(whole[len(parts) :])
         later = {}
-        for (i, (structure, schema)), part in zip(stages.items(), whole.parts, strict=False):
-            assert isinstance(part, CountsOther)
+        for (i, (structure, schema)), part in zip(stages.items(), whole, strict=False):
             spec = jobs[i].spec
             if not found:
                 check_rows(part.counted, table.place)
@@ -89,12 +88,10 @@ def learn_together(
             if (next_stage := found[i].next_stage()) is not None:
                 later[i] = next_stage, schema
         stages = later
-    return [found[i] for i in range(len(jobs))], counted_beside
+    return [found[i] for i in range(len(jobs))], drawn
 
 
-def _first_stage(
-    table: OpenTable, job: Job, classes: Sequence[Label], declared: Schema | None
-) -> tuple[Naive, Schema]:
+def _first_stage(table: OpenTable, job: Job, classes: Sequence[Label], declared: Schema | None) -> tuple[Naive, Schema]:
     spec = job.spec
     if job.view is None:
         found = table.schema(spec.kinds, spec.missing, classes)

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -94,8 +94,9 @@ class Together(Generic[C]):
     def to_bytes(self) -> bytes:
         """What was counted as data; classes and levels are told by the parts."""
         out = io.BytesIO()
-        told = {str(i): np.frombuffer(part.to_bytes(), np.uint8) for i, part in enumerate(self.parts)}
-        np.savez(out, **told, **{ABOUT: np.frombuffer(json.dumps(astuple(self.tally)).encode(), np.uint8)})
+        told: dict[str, Any] = {str(i): np.frombuffer(part.to_bytes(), np.uint8) for i, part in enumerate(self.parts)}
+        told[ABOUT] = np.frombuffer(json.dumps(astuple(self.tally)).encode(), np.uint8)
+        np.savez(out, **told)
         return out.getvalue()
 
     def with_bytes(self, data: bytes) -> Together[C]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -146,11 +147,11 @@ class Sample:
         out, drawn = io.BytesIO(), self._fewer()
         levels = [[name, some.keys] for name, some in self.domain.levels.items()]
         about = np.frombuffer(json.dumps([self.domain.classes.keys, levels, bool(drawn.cut)]).encode(), np.uint8)
-        rows = {}
+        rows: dict[str, Any] = {"about": about, "bound": np.array([drawn.bound])}
         for block, keys in drawn.parts:
-            rows = {"numbers": block.numeric.matrix(), "codes": block.codes, "words": keys.words, "code": keys.code}
+            rows |= {"numbers": block.numeric.matrix(), "codes": block.codes, "words": keys.words, "code": keys.code}
             rows |= keys.weight.arrays("weight")
-        np.savez(out, about=about, bound=np.array([drawn.bound]), **rows)
+        np.savez(out, **rows)
         return out.getvalue()
 
     def with_bytes(self, data: bytes) -> Sample:
