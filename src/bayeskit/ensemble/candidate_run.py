@@ -45,18 +45,11 @@ class CandidateRun:
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(
-        cls, opened: OpenTable, spec: Spec, declared: Schema | None, random_state: Seed, deadline: Deadline
-    ) -> CandidateRun:
-        """The first pass over a table: the reader learns all rows, and those that are judged are drawn.
-
-        ``declared`` is a schema whose kinds and levels are kept.
-        """
+    def of(cls, opened: OpenTable, spec: Spec, random_state: Seed, deadline: Deadline) -> CandidateRun:
+        """The first pass over a table: the reader learns all rows, and those that are judged are drawn."""
         key = int(np.random.default_rng(random_state).integers(1 << 62))
-        read = opened.schema(spec.kinds, spec.missing, ())
-        read, begin = read if declared is None else declared.unify(read), time.monotonic()
-        sample = [Sample.of(read, JUDGED, key)]
-        (reader,), (drawn,) = learn_together(opened, read, [Job(spec)], declared=declared, beside=sample)
+        read, begin = opened.schema(spec.kinds, spec.missing, ()), time.monotonic()
+        (reader,), (drawn,) = learn_together(opened, read, [Job(spec)], beside=[Sample.of(read, JUDGED, key)])
         distinct = drawn.distinct(reader, opened)
         few = int(distinct.units.sum()) * len(reader.classes) <= SEVERAL
         plan = replace(CrossFit.of(distinct, 5 if few else 2), deadline=deadline)

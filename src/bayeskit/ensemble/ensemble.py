@@ -10,7 +10,6 @@ from scipy.special import log_softmax
 
 from bayeskit.arrays import Array, Float, Label, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.data.block import Block
-from bayeskit.data.schema import Schema
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Classifier, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
@@ -21,8 +20,8 @@ from bayeskit.ensemble.passes import Job, learn_together
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import READER, ViewCache
 from bayeskit.errors import MergeError
-from bayeskit.model.coded import in_codes_of
 from bayeskit.model.codec import write_fields
+from bayeskit.model.coded import in_codes_of
 from bayeskit.model.distinct_rows import Distinct, Sample
 from bayeskit.model.fingerprint import fingerprint
 from bayeskit.model.journal import Journal
@@ -72,12 +71,12 @@ class Ensemble:
     prior: PriorLike = "empirical"  # unless a call gives another
 
     @classmethod
-    def fit(cls, reader: Classifier, table: OpenTable, search: Search, declared: Schema | None = None) -> Ensemble:
+    def fit(cls, reader: Classifier, table: OpenTable, search: Search) -> Ensemble:
         """Try the candidates, judge them on rows they have not learned, and pool those that add something.
 
-        ``reader`` has learned nothing yet; ``declared`` is a schema whose kinds and levels are kept.
+        ``reader`` has learned nothing yet.
         """
-        run = CandidateRun.of(table, reader.spec(), declared, search.random_state, search.deadline)
+        run = CandidateRun.of(table, reader.spec(), search.random_state, search.deadline)
         reader = reader.with_model(run.reader)
         if len(run.reader.classes) == 1:
             return cls(reader, (), Pool.empty(1), Leaderboard((), 0))
@@ -220,7 +219,7 @@ class Ensemble:
 
     def _step(self, drawn: Distinct, fresh: Model) -> Pool:
         """The pool moved by rows that the members have not learned."""
-        place = fresh.counted.domain.classes.codes_in(self.reader.model_.counted.domain.classes)
+        place = drawn.table.domain.classes.codes_in(self.reader.model_.counted.domain.classes)
         label = place[drawn.rows.codes]
         known = np.flatnonzero(label >= 0)
         if not self.members or not len(known):

@@ -63,16 +63,12 @@ def learn_together(
     read: Schema,
     jobs: Sequence[Job],
     classes: Sequence[Label] = (),
-    declared: Schema | None = None,
     beside: Sequence[C] = (),
 ) -> tuple[list[Model], list[C]]:
-    """The models of all rows of a table that is read by a schema, and what is counted ``beside`` in the first pass.
-
-    ``declared`` is a schema whose kinds and levels are kept.
-    """
+    """The models of all rows of a table that is read by a schema, and what is counted ``beside`` in the first pass."""
     found: dict[int, Model] = {}
     drawn: list[Any] = []
-    stages = {i: _first_stage(table, job, classes, declared) for i, job in enumerate(jobs)}
+    stages = {i: _first_stage(table, job, classes) for i, job in enumerate(jobs)}
     while stages:
         parts = [_counts(jobs[i], schema, structure, table) for i, (structure, schema) in stages.items()]
         sparse = all(structure.sparse for structure, _ in stages.values())
@@ -91,11 +87,10 @@ def learn_together(
     return [found[i] for i in range(len(jobs))], drawn
 
 
-def _first_stage(table: OpenTable, job: Job, classes: Sequence[Label], declared: Schema | None) -> tuple[Naive, Schema]:
+def _first_stage(table: OpenTable, job: Job, classes: Sequence[Label]) -> tuple[Naive, Schema]:
     spec = job.spec
     if job.view is None:
         found = table.schema(spec.kinds, spec.missing, classes)
-        found = found if declared is None else declared.unify(found)
     else:
         found = infer(job.view.fields, about=replace(_about_view(table.about), classes=tuple(classes)))
     structure, schema = spec.structure(found)

@@ -22,7 +22,6 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import prior_shift
 from bayeskit.ensemble import bundling
 from bayeskit.ensemble.candidate import Member
@@ -32,7 +31,7 @@ from bayeskit.ensemble.explanation import explain, nomogram
 from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.ensemble.marginal import marginal
 from bayeskit.ensemble.pool import Pool
-from bayeskit.ensemble.renewal import keeping_rows, rows_of
+from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
 from bayeskit.ensemble.views import READER
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
@@ -145,13 +144,13 @@ class AutoBayes(Wrapper):
             return self._derive(learn_rows(self._keeper, X, y, weight, _labels(classes)))
         return self._adopt(self._search(OpenTable.of(X, y, weight, self.n_jobs), self.kinds).declare(_labels(classes)))
 
-    def _search(self, table: OpenTable, kinds: KindsLike, declared: Schema | None = None) -> Ensemble:
-        """What one fit of a table finds; ``declared`` is a schema whose kinds and levels are kept."""
+    def _search(self, table: OpenTable, kinds: KindsLike) -> Ensemble:
+        """What one fit of a table finds."""
         deadline = Deadline.within(self.time_budget)
         reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs)
         limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
-        found = Ensemble.fit(reader, table, search, declared)
+        found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
             warn_of_names(found.reader.model_)
         return found
@@ -206,7 +205,7 @@ class AutoBayes(Wrapper):
         if X is None or y is None:
             raise only_rows_tell(self.exact_)
         table = OpenTable.of(X, y, sample_weight, self.n_jobs, known.counted.types).against(known.schema, READER)
-        fresh = self._search(table, self.kinds, known.schema)
+        fresh = self._search(declaring_levels(table, known.schema), self.kinds)
         return self._adopt(fresh.declare(known.schema.classes).with_journal(known.journal))
 
     @property

@@ -169,12 +169,14 @@ class Sample:
         return replace(empty, parts=((block, Keys(found["words"], found["code"], weight)),))
 
     def distinct(self, model: Model, opened: OpenTable) -> Distinct:
-        """The rows drawn of a table, with classes in the codes of a model of all its rows."""
-        ((block, keys),) = self.on(replace(self.domain, classes=model.counted.domain.classes))._fewer().parts
+        """The rows drawn of a table, with the classes that have rows in the order of a model of all of them."""
+        there = np.flatnonzero(model.weights > 0)
+        classes = Levels(tuple(model.counted.domain.classes.keys[c] for c in there.tolist()))
+        ((block, keys),) = self.on(replace(self.domain, classes=classes))._fewer().parts
         content = Content.varying([block], self.key)
-        rows = Rows(keys.code, keys.weight.to_float(), model.classes)
+        rows = Rows(keys.code, keys.weight.to_float(), model.classes[there])
         coded = replace(block, groups=keys.code.astype(np.int32), weights=_weights(rows.weights))
-        table = CodedTable.of(opened, coded, Domain(model.counted.domain.classes, self.domain.levels))
+        table = CodedTable.of(opened, coded, Domain(classes, self.domain.levels))
         return Distinct(table, rows, content.words(block), content.constant, self._fewer().cut)._sorted()
 
 
