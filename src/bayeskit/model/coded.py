@@ -47,7 +47,8 @@ class CountsOther:
     def count(self, block: Block, domain: Domain, tally: IngestReport) -> Self:
         moved = self.recode(block)
         levels = {name: moved.levels[name] for name in moved.schema.coded}
-        return replace(self, counted=self.counted.count(moved, Domain(domain.classes, levels), tally))
+        known = Domain(domain.classes, levels).union(self.counted.domain)  # with those that are declared
+        return replace(self, counted=self.counted.count(moved, known, tally))
 
     def recode(self, block: Block) -> Block:
         """The rows as they are counted."""
