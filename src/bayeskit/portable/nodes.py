@@ -227,8 +227,8 @@ class Forest:
     """
 
     sizes: tuple[int, ...]  # nodes of each tree
-    column: Int  # (nodes,) which code is asked for, -1 in leaves
-    child: Int  # (nodes,)
+    column: Code  # (nodes,) which code is asked for, -1 in leaves
+    child: Code  # (nodes,)
     mask: Int  # (nodes, 2) 32 bits each
     counts: Float  # (leaves, K), in the order of the nodes
     strength: float  # a
