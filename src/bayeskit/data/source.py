@@ -25,8 +25,7 @@ from bayeskit.data.foreign import (
     package_of,
     written_out,
 )
-from bayeskit.data.matrix import Matrix
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.engines.engine import is_outside
 from bayeskit.engines.fields import (
     Declared,

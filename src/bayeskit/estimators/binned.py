@@ -176,7 +176,7 @@ class NormalScores(Binned):
     Parameters
     ----------
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Examples
     --------

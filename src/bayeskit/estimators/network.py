@@ -22,7 +22,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declare_states
-from bayeskit.plots.cpt import CptDisplay
+from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts
@@ -50,7 +50,7 @@ class Network(Questions):
     unseen : {"error", "missing"}, default "error"
         What a state never seen means in a row that is asked about.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Examples
     --------

@@ -13,11 +13,19 @@ from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.estimators.node_table import NodeTable
-from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sample
+from bayeskit.networks.answer import (
+    Answer,
+    WorkedQuery,
+    answer,
+    estimate,
+    evidence_of,
+    hard_evidence,
+    sample,
+    work_query,
+)
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
-from bayeskit.networks.worked import WorkedQuery, work_query
 
 NODES = {  # parameters of methods
     "X": """table

@@ -15,9 +15,8 @@ from bayeskit.data.levels import Domain, Levels
 from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
 from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.networks.fitted import family_counts
+from bayeskit.networks.fitted import DistinctRows, family_counts
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import cells_of
 from bayeskit.statistics.counted import Counted
 

@@ -49,7 +49,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     estimator : NaiveBayes, optional
         The classifier to serve, a plain one by default; families it chooses by the data stay as they are.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

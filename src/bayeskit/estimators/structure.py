@@ -14,10 +14,9 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
-from bayeskit.networks.completion import Completion
-from bayeskit.networks.exploration import Exploration, graph_score, whole_number
+from bayeskit.networks.exploration import Completion, Exploration, graph_score, whole_number
+from bayeskit.networks.fitted import DistinctRows
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
@@ -85,7 +84,7 @@ def learn_network(
     callback : callable, optional
         Told every step: what was done, parent, child, gain.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
     kinds : mapping or str, optional
         As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels; ``Discretizer`` cuts it
         into intervals.

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit.arrays import Float, Int, Label
-from bayeskit.evaluation.columns import columns_of
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.grouping import columns_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
 
 COMMON = 200  # levels of a column that are told apart

@@ -14,12 +14,10 @@ from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.model.codec import keys_of, parse_fields, write_fields
-from bayeskit.model.fingerprint import fingerprint
-from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, family_counts
+from bayeskit.model.codec import fingerprint, keys_of, parse_fields, write_fields
+from bayeskit.networks.fitted import COUNTS, DistinctRows, Fitted, Recipe, family_counts
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum

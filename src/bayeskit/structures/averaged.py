@@ -25,8 +25,8 @@ from bayeskit.portable.symbol import logsum, take, total, where
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.augmented import relevance
 from bayeskit.structures.conditional import Margin
-from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.validation import positive
 

@@ -22,11 +22,10 @@ from bayeskit.portable.nodes import FRONT
 from bayeskit.portable.nodes import Forest as ForestNode
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import Symbol, place, take, where
+from bayeskit.statistics.content import Units
 from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
-from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.rows import ContentOrder, Rows
 from bayeskit.statistics.statistic import Statistic
-from bayeskit.statistics.units import Units
-from bayeskit.structures.content_order import ContentOrder
 from bayeskit.validation import whole
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves

@@ -20,8 +20,7 @@ from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.discrete import MDLP, Discrete
-from bayeskit.structures.factored import RatioDensity
+from bayeskit.structures.discrete import MDLP, Discrete, RatioDensity
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of
