@@ -62,6 +62,7 @@ _PLACES = {
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
     "export": "bayeskit.targets.door",
+    "register_onnx": "bayeskit.estimators.onnx",
 }
 _ELSEWHERE = {  # names that other libraries have
     "cross_validate": "evaluate(model, X, y, 5) cross-validates",

@@ -30,6 +30,7 @@ from bayeskit.estimators.network import Network as Network
 from bayeskit.estimators.network import read_bif as read_bif
 from bayeskit.estimators.network import write_bif as write_bif
 from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
+from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
@@ -95,6 +96,7 @@ __all__ = [  # noqa: RUF022
     "panel",
     "plots",
     "read_bif",
+    "register_onnx",
     "report",
     "smoothing",
     "write_bif",

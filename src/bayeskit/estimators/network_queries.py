@@ -161,8 +161,9 @@ class Questions:
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
     def _steps(self, X: TableLike, step: Callable[[Code, Float | None], object]) -> list[Label]:
-        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
-        return list(table.steps(self.fitted.network.levels, self.unseen, step))
+        network = self.fitted.network
+        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes, cuts=network.cuts)
+        return list(table.steps(network.levels, self.unseen, step))
 
 
 def _values(states: Sequence[Label]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -127,6 +127,12 @@ class CutPoints:
         """Cuts after the bins at which 1/cells, 2/cells, ... of the weight are reached."""
         cuts: Float = self.between[_core.equal_weight_cuts(self.column.pooled, cells)]
         return cuts
+
+    def to_hold(self, by_class: bool, cells: int | None = None) -> tuple[float, ...]:
+        """Cuts that become part of a model, by the classes or of equal weight: so many cells, or as suits the rows."""
+        held = replace(self, held=True)
+        cuts = held.mdlp() if by_class else held.equal_frequency(cells or few(float(self.column.pooled.sum())))
+        return tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())
 
     def heavy_apart(self, cells: int) -> Float:
         """Cuts around each bin that has 1/cells of the weight or more, and of equal weight among the others."""

@@ -19,7 +19,7 @@ from bayeskit.densities.likelihood import Staged
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
-from bayeskit.numerics.cut_points import CutPoints, ascending, few
+from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import take, total
 from bayeskit.statistics.bins import Bins
@@ -79,11 +79,7 @@ class Discrete(Staged[Any]):
     def cut(self, bins: Bins) -> Self:
         """The same with cuts made of the bins of a first pass."""
         columns = [bins.column(j) for j in range(len(bins.columns))]
-        made = []
-        for column in columns:
-            borders = CutPoints(column, held=True)
-            cuts = borders.mdlp() if self.cuts == MDLP else borders.equal_frequency(few(float(column.pooled.sum())))
-            made.append((column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())))
+        made = ((column.name, CutPoints(column).to_hold(self.cuts == MDLP)) for column in columns)
         return replace(self, grid=tuple(made))
 
 
