@@ -19,7 +19,7 @@ from typing import Any
 from bayeskit.keywords import guide
 
 _PLACES = {
-    "AJE": "bayeskit.estimators.joined",
+    "AJE": "bayeskit.estimators.augmented",
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
@@ -45,9 +45,9 @@ _PLACES = {
     "Calibrated": "bayeskit.estimators.calibrated",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
-    "decide": "bayeskit.decision.decision",
+    "decide": "bayeskit.decision.costs",
     "bayes_error": "bayeskit.decision.error",
-    "bayes_rule": "bayeskit.decision.bayes_rule",
+    "bayes_rule": "bayeskit.decision.independence",
     "independence": "bayeskit.decision.independence",
     "evaluate": "bayeskit.evaluation.evaluate",
     "date_features": "bayeskit.data.dates",
@@ -64,6 +64,7 @@ _PLACES = {
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
     "export": "bayeskit.targets.door",
+    "register_onnx": "bayeskit.estimators.onnx",
 }
 _ELSEWHERE = {  # names that other libraries have
     "cross_validate": "evaluate(model, X, y, 5) cross-validates",

@@ -19,11 +19,10 @@ from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import heavy_apart, short
 from bayeskit.portable.program import Inputs, Term, Unportable
+from bayeskit.statistics.content import Units
 from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
-from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.rows import ContentOrder, Rows
 from bayeskit.statistics.statistic import Statistic
-from bayeskit.statistics.units import Units
-from bayeskit.structures.content_order import ContentOrder
 from bayeskit.validation import whole
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
