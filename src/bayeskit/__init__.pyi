@@ -5,12 +5,13 @@ from bayeskit import smoothing as smoothing
 from bayeskit.data.dates import date_features as date_features
 from bayeskit.data.kinds import Nominal as Nominal
 from bayeskit.data.kinds import Ordinal as Ordinal
-from bayeskit.decision.bayes_rule import bayes_rule as bayes_rule
 from bayeskit.decision.costs import Costs as Costs
-from bayeskit.decision.decision import decide as decide
+from bayeskit.decision.costs import decide as decide
 from bayeskit.decision.error import bayes_error as bayes_error
+from bayeskit.decision.independence import bayes_rule as bayes_rule
 from bayeskit.decision.independence import independence as independence
 from bayeskit.engines.reading import Reading as Reading
+from bayeskit.estimators.augmented import AJE as AJE
 from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
@@ -23,7 +24,6 @@ from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
 from bayeskit.estimators.forest import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.full import FullBayes as FullBayes
-from bayeskit.estimators.joined import AJE as AJE
 from bayeskit.estimators.knn import KNNBayes as KNNBayes
 from bayeskit.estimators.naive import NaiveBayes as NaiveBayes
 from bayeskit.estimators.network import Network as Network

@@ -18,7 +18,7 @@ import cluster
 import server
 from bayeskit.densities.density import Density
 from bayeskit.errors import InputError
-from bayeskit.portable.evaluation import evaluate
+from bayeskit.portable.symbol import evaluate
 from bayeskit.structures import naive
 from portable_cases import CASES, case, inputs, table
 

@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
-from bayeskit.data.foreign import (
+from bayeskit.data.frame import (
     as_arrow,
     column_type,
     holds_arrow,

@@ -40,9 +40,8 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 
 from bayeskit.arrays import Float, Json, Label
-from bayeskit.portable.evaluation import Read, evaluate, evaluate_at
 from bayeskit.portable.nodes import Node, TableStore, to_json, to_list
-from bayeskit.portable.symbol import Symbol, Table, Value, constant, take, total, where
+from bayeskit.portable.symbol import Read, Symbol, Table, Value, constant, evaluate, evaluate_at, take, total, where
 
 FORMAT = 1
 OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart
