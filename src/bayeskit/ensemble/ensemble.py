@@ -20,10 +20,9 @@ from bayeskit.ensemble.passes import Job, learn_together
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import READER, ViewCache
 from bayeskit.errors import MergeError
-from bayeskit.model.codec import write_fields
+from bayeskit.model.codec import fingerprint, write_fields
 from bayeskit.model.coded import in_codes_of
 from bayeskit.model.distinct_rows import Distinct, Sample
-from bayeskit.model.fingerprint import fingerprint
 from bayeskit.model.journal import Journal
 from bayeskit.model.learn import forget_counts
 from bayeskit.model.model import Model

@@ -23,9 +23,8 @@ from bayeskit.model.coded import CodedTable
 from bayeskit.model.labelled_table import Rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.statistics.content import Content
+from bayeskit.statistics.content import Content, Units
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.units import Units
 
 CELLS = 1 << 25  # numbers of a sample at most: 256 MB
 FEWEST = 1000  # rows of it, however many columns there are
