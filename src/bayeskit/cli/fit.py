@@ -46,6 +46,13 @@ def fit(
     model: ModelName = "naive",
     weight: Weight = None,
     sample: LabelledTable = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Answer with sets of classes that hold the true one in this share of the rows: 0.9."),
+    ] = None,
+    conformal: Annotated[
+        str, typer.Option(help="How sets are made: full, jackknife+, cv+ or split (with --coverage).")
+    ] = "full",
     force: Force = False,
 ) -> None:
     """Learn a model from a table and save it."""
@@ -59,8 +66,14 @@ def fit(
     pooled = model == "auto"  # which looks at rows again and again
     if pooled and cluster.engine == "spark":
         raise UsageError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
+    if coverage is not None:
+        classifier = _with_sets(classifier, coverage, conformal, weight, cluster)
     with notes(say) as messages:
-        if pooled:
+        if coverage is not None:
+            with open_source(rows, say, "reading") as source:
+                origin = Origin(*contents_of(source))
+                classifier.fit(read_sample(source, MOST if sample is None else sample).table, target)
+        elif pooled:
             with open_source(rows, say, "reading") as source:
                 origin = Origin(*contents_of(source))
                 table = read_sample(source, MOST if sample is None else sample).table
@@ -73,6 +86,17 @@ def fit(
         warn_of_journal(path)
         add_to_journal(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
+
+
+def _with_sets(classifier: Any, coverage: float, method: str, weight: str | None, cluster: Cluster) -> Any:
+    """The classifier with a guarantee around it."""
+    import bayeskit as bk
+
+    if weight is not None:
+        raise UsageError("--coverage ranks rows among each other, and none weighs more than others; leave --weight out")
+    if cluster.engine == "spark":
+        raise UsageError("--coverage keeps the rows at hand, so it is not learned on Spark; leave --engine out")
+    return bk.Conformal(classifier, coverage, method)
 
 
 @dataclass(frozen=True)
