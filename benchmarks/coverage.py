@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import bayeskit as bk
-from bayeskit.evaluation.agreement import against_rest, f1
+from bayeskit.evaluation.areas import CELLS, cells
 from bayeskit.evaluation.calibration import debiased_square
-from bayeskit.evaluation.score_histogram import CELLS, cells
+from bayeskit.evaluation.confusion import against_rest, f1
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import BINS, gap, tally, width_bins
 

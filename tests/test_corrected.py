@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import bayeskit as bk
 from bayeskit.errors import InputError
-from bayeskit.numerics.additive import FRONT, AdditiveTables
+from bayeskit.numerics.log_linear import FRONT, AdditiveTables
 
 
 def design(codes, sizes):

@@ -6,11 +6,11 @@ from scipy import stats
 from sklearn import metrics
 
 import bayeskit as bk
+from bayeskit.evaluation.areas import ScoreHistogram
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.score import PredictedRows, SumScore
-from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows

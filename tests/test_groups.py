@@ -15,7 +15,7 @@ from sklearn.metrics import (
 )
 
 import bayeskit as bk
-from bayeskit.evaluation.decision_curve import DecisionCurve
+from bayeskit.evaluation.decisions import DecisionCurve
 from bayeskit.evaluation.grouping import Grouping
 from bayeskit.evaluation.groups import measures_of
 

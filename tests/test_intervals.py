@@ -18,13 +18,11 @@ from sklearn.tree import DecisionTreeClassifier
 import bayeskit as bk
 from bayeskit import plots
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
-from bayeskit.evaluation.areas import Areas, log_odds, newcombe
+from bayeskit.evaluation.areas import Areas, ScoreHistogram, cells, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
-from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
-from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
+from bayeskit.evaluation.intervals import against_rest, by_rows, dirichlet_interval, f1, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import effective, tally, width_bins, wilson
 from bayeskit.reports.one_class import OneClass

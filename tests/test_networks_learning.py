@@ -278,7 +278,7 @@ def test_networks_learned_differently_are_not_merged() -> None:
 
 
 def test_beyond_the_cap_em_fits_but_keeps_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bayeskit.networks.rows.MOST_KEPT", 3)
+    monkeypatch.setattr("bayeskit.networks.fitted.MOST_KEPT", 3)
     X = drawn(50, 0)
     net = bk.Network(EDGES).fit(X, method="em")
     for call in (net.partial_fit, net.forget):

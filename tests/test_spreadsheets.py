@@ -18,9 +18,9 @@ import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.engines import spreadsheet
 from bayeskit.engines.reading import Reading
-from bayeskit.engines.xlsx_writer import write_xlsx
+from bayeskit.engines.xlsx import write_xlsx
 from bayeskit.errors import BayeskitError, InputError, SchemaError
-from bayeskit.model.read_rows import read_rows
+from bayeskit.model.labelled_table import read_rows
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

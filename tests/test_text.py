@@ -15,7 +15,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 import bayeskit as bk
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Sparse
 from bayeskit.families import Bernoulli, Complement, Multinomial
 
 TEXTS = ["free money now", "free free prize", "see you at home", "home now", "prize money money", "you and me"]

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import csv
 
 import bayeskit as bk
-from bayeskit.engines.xlsx_writer import write_xlsx
+from bayeskit.engines.xlsx import write_xlsx
 
 from .visits import FEATURES, HALF, VISITS
 

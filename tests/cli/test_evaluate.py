@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.engines.reading import without_password
-from bayeskit.model.read_rows import draw_rows, read_rows
+from bayeskit.model.labelled_table import draw_rows, read_rows
 
 from .visits import FEATURES, VISITS
 

@@ -80,7 +80,7 @@ def test_pooled_models_are_learned_saved_and_asked(run: Any, pool: str) -> None:
 
 def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the members have counted is what it was, and the journal says what was done; rows come in portions."""
-    monkeypatch.setattr("bayeskit.model.read_rows.PORTION", 100)
+    monkeypatch.setattr("bayeskit.model.labelled_table.PORTION", 100)
     before = bk.load(pool)
     assert "learned 300 rows; the model has 420 rows" in run("update", pool, "second.csv", "--ignore", "id")[1]
     assert run("forget", pool, "second.csv", "--ignore", "id", "-q") == (0, "", "")

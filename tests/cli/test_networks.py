@@ -52,7 +52,19 @@ def test_numbers_are_refused_until_they_are_declared(run: Any) -> None:
     assert code == 3
     assert "holds numbers" in err
     assert "=nominal" in err
-    assert "Discretizer" in err
+    assert "--cuts frequency" in err
     code, _, err = run(*words, "--ignore", "temperature,pulse", "--kinds", "age=nominal,cough=none|dry|wet|whooping")
     assert code == 0, err
     assert bk.read_bif("n.bif").states("cough") == ("dry", "none", "wet", "whooping")
+
+
+def test_numbers_are_cut_into_intervals(run: Any) -> None:
+    words = ("network", "learn", "first.csv", "--ignore", "id", "--force")
+    code, _, err = run(*words, "-o", "n.bayes", "--cuts", "3")
+    assert code == 0, err
+    net = bk.load("n.bayes")
+    assert len(net.states("age")) == 3
+    found = json.loads(run("network", "query", "n.bayes", "-t", "pulse", "--evidence", "age=64.5", "--json")[1])
+    assert found == {str(state): p for state, p in net.query("pulse", {"age": net.states("age")[-1]}).items()}
+    code, _, err = run(*words, "-o", "n.bayes", "--cuts", "mdlp")
+    assert (code, "label=" in err) == (3, True)

@@ -13,7 +13,7 @@ import pytest
 
 import bayeskit as bk
 from bayeskit.cli import sources
-from bayeskit.model.read_rows import read_rows
+from bayeskit.model.labelled_table import read_rows
 
 from .visits import FEATURES
 

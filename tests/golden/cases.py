@@ -77,6 +77,12 @@ def _network(method: str = "counts") -> Any:
     return bk.Network([("colour", "size"), ("size", "flag")], unseen="missing").fit(rows, method, smoothing=0.5)
 
 
+def _network_cut() -> Any:
+    data = table()
+    rows = {name: data[name] for name in ("colour", "x", "y")}
+    return bk.Network([("colour", "x"), ("x", "y")]).fit(rows, cuts={"x": 3, "y": [-0.5, 1.25]})
+
+
 def _given() -> Any:
     rain = {"yes": 0.25, "no": 0.75}
     wet = {"yes": {"yes": 0.875, "no": 0.125}, "no": {"yes": 0.25, "no": 0.75}}
@@ -162,6 +168,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "risk": lambda: _of(bk.RiskClassifier(bk.NaiveBayes(), reject=0.4, abstain="?"), "x", "colour"),
     "risk_calibrated": lambda: _of(bk.RiskClassifier(bk.Calibrated(bk.NaiveBayes()), COSTS), "x", "colour"),
     "network": _network,
+    "network_cut": _network_cut,
     "network_em": lambda: _network("em"),
     "network_given": _given,
 }

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import bayeskit as bk
-from bayeskit.structures.family_trial import inclusion
+from bayeskit.structures.choice import inclusion
 
 GAINS = {
     "mixed": [7.3, -1.2, 0.4, -0.9, 2.2, -1.7],

@@ -18,8 +18,7 @@ from bayeskit.densities.likelihood import Context
 from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import KernelDensity, Kernels
 from bayeskit.statistics.bins import FINEST, BinnedColumn, Bins
-from bayeskit.structures.family_fit import OnSteps
-from bayeskit.structures.family_scores import LooFamilyScores
+from bayeskit.structures.family_fit import LooFamilyScores, OnSteps
 from bayeskit.structures.wrapped import BackedOff
 
 ROWS = 240

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from bayeskit.model.fingerprint import fingerprint
+from bayeskit.model.codec import fingerprint
 from bayeskit.storage import container
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayeskit.errors import InputError, ModelFileError
-from bayeskit.model.fingerprint import fingerprint
+from bayeskit.model.codec import fingerprint
 from bayeskit.storage import container
 
 from .container import ARRAYS, HEADER, like

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.arrays import Json
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
-from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
+from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight, command
 from bayeskit.cli.output import Saying, command_line, notes, trying
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates

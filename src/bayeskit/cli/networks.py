@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,8 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Label
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
-from bayeskit.cli.options import Kinds, kinds_of, parse_settings, split_names
+from bayeskit.cli.options import Kinds, command, kinds_of, parse_settings, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.errors import InputError, UsageError
@@ -39,6 +39,10 @@ def learn(
     max_parents: Annotated[int | None, typer.Option(help="Of a node.", min=0)] = None,
     restarts: Annotated[int, typer.Option(help="Climb again from a changed graph.", min=0)] = 0,
     kinds: Kinds = None,
+    cuts: Annotated[
+        str | None, typer.Option(help="Cut numbers into intervals: frequency, mdlp, or how many of equal weight.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column of levels by which mdlp cuts.")] = None,
     force: Force = False,
 ) -> None:
     """Learn a network over the columns of a table: arcs by search, tables by counting."""
@@ -54,6 +58,8 @@ def learn(
             max_parents=max_parents,
             restarts=restarts,
             kinds=kinds_of(kinds),
+            cuts=int(cuts) if cuts and cuts.isdecimal() else cuts,
+            label=label,
         )
     network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
     arcs = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
@@ -109,11 +115,18 @@ def _node(network: bk.Network, name: str) -> str:
 
 
 def _state(network: bk.Network, node: str, text: str) -> Label:
-    """A state by how it is written; states may be numbers or truth values."""
+    """A state by how it is written; states may be numbers, truth values or intervals, in which a number lies."""
+    if node in network.network_.cuts and is_decimal(text):
+        return float(text)
     states = {str(state): state for state in network.states(_node(network, node))}
     if text not in states:
         raise InputError(f"node {node!r} has no state {text!r} (it has: {', '.join(states)})")
     return states[text]
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a finite number."""
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) is not None
 
 
 def _arcs(given: list[str] | None, option: str) -> list[tuple[str, str]]:

@@ -163,7 +163,7 @@ def with_dates(source: TableLike, names: Sequence[str], keep: Sequence[str] = ()
 def in_memory(source: Any, known: Mapping[str, str] | None = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     from bayeskit.engines.files import bytes_of
-    from bayeskit.model.read_rows import read_rows
+    from bayeskit.model.labelled_table import read_rows
 
     return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
 
@@ -190,14 +190,14 @@ class Taken:
     @property
     def numbers(self) -> Int | None:
         """Of the rows in their source, from 1, where some were left out: (n,)."""
-        from bayeskit.model.read_rows import draw_rows
+        from bayeskit.model.labelled_table import draw_rows
 
         return draw_rows(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
 
 
 def read_sample(source: TableLike, most: int | None, seed: int = 0) -> Taken:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
-    from bayeskit.model.read_rows import read_rows
+    from bayeskit.model.labelled_table import read_rows
 
     table, rows = read_rows(source, most=most, seed=seed)
     if table.num_rows < rows:

@@ -14,8 +14,8 @@ from bayeskit import _core
 from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.levels import Levels
+from bayeskit.data.matrix import Sparse
 from bayeskit.data.schema import Schema
-from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError
 
 _NAN = np.full(1, np.nan)

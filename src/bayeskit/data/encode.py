@@ -15,9 +15,8 @@ from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import any_codes, codes_of, integer_codes
 from bayeskit.data.levels import EVERYTHING, NUMBER, Domain, Levels
-from bayeskit.data.matrix import Matrix
+from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.data.schema import Column, Schema
-from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError, KindError
 
 LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"

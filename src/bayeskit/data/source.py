@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
-from bayeskit.data.foreign import (
+from bayeskit.data.frame import (
     as_arrow,
     column_type,
     holds_arrow,
@@ -25,8 +25,7 @@ from bayeskit.data.foreign import (
     package_of,
     written_out,
 )
-from bayeskit.data.matrix import Matrix
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.engines.engine import is_outside
 from bayeskit.engines.fields import (
     Declared,

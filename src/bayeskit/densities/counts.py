@@ -11,15 +11,14 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Sparse
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.densities.density import OVERFLOW, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Family
 from bayeskit.errors import InputError
 from bayeskit.portable.program import Inputs, Tail, Term
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.scattered import Scattered
+from bayeskit.statistics.exact import ExactSum, Scattered
 from bayeskit.statistics.totals import Totals
 from bayeskit.validation import keep, whole
 

@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from bayeskit.arrays import Connection
-from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
+from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, Header, check_room
 from bayeskit.engines.fields import Declared, declare_levels, is_level, is_text, name_damage, plain_type
-from bayeskit.engines.header import Header
 from bayeskit.engines.reading import CSV, FILES, JSON, PARQUET, Reading, ending_of, is_place
 from bayeskit.engines.sql import Table, check_sql_names, literal
 from bayeskit.errors import FileError, InputError, SchemaError

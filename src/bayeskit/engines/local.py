@@ -15,6 +15,7 @@ from bayeskit.engines.workers import map_batches, reduce_batches, workers
 
 Result = TypeVar("Result")
 FEW = 2048
+SMALL = 1 << 18  # cells that one thread reads before it pays to wake another
 
 
 class Batches(ABC):
@@ -50,15 +51,26 @@ class Local(Engine):
     def schema(self, source: pa.Table, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema
 
-    def _batches(self, rows: Any) -> Iterator[Batch]:
-        most = self.rows or batch_rows(len(rows.schema))
+    def _batches(self, rows: Any, count: int = 1) -> Iterator[Batch]:
+        """The rows in batches, small enough that each of so many threads has several."""
+        width = len(rows.schema)
+        share = rows.num_rows if count == 1 else max(SMALL // max(width, 1), rows.num_rows // (4 * count))
+        most = min(self.rows or batch_rows(width), max(share, 1))
         return (batch for batch in rows.to_batches(max_chunksize=most) if batch.num_rows)
+
+    def _jobs(self, rows: Any) -> int:
+        """Threads that are worth waking for these rows."""
+        count = workers(self.n_jobs)
+        return count if rows.num_rows * len(rows.schema) > 2 * SMALL else 1
 
     def reduce(self, source: pa.Table, columns: Sequence[str], empty: R) -> R:
         """Where workers share the rows, the first few come alone: they show most levels."""
         picked = source.select(columns)
-        parts = [picked] if workers(self.n_jobs) == 1 else [picked.slice(0, FEW), picked.slice(FEW)]
-        return reduce_batches(chain.from_iterable(map(self._batches, parts)), empty, self.n_jobs)
+        jobs = self._jobs(picked)
+        parts = [picked] if jobs == 1 else [picked.slice(0, FEW), picked.slice(FEW)]
+        return reduce_batches(chain.from_iterable(self._batches(part, jobs) for part in parts), empty, jobs)
 
     def map(self, source: pa.Table, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
-        return map_batches(self._batches(source.select(columns)), step, self.n_jobs)
+        picked = source.select(columns)
+        jobs = self._jobs(picked)
+        return map_batches(self._batches(picked, jobs), step, jobs)

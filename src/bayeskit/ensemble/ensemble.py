@@ -23,11 +23,10 @@ from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, MergeError
 from bayeskit.model.journal import Journal
-from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.labelled_table import LabelledTable, portions, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import log_prior
 from bayeskit.model.program import TableInputs
-from bayeskit.model.read_rows import portions
 from bayeskit.portable.program import Program
 
 

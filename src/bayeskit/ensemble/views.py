@@ -12,8 +12,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from bayeskit.arrays import Float, Int, TableLike
 from bayeskit.data.block import Block
-from bayeskit.data.foreign import column_names
-from bayeskit.data.frame import kind_of
+from bayeskit.data.frame import column_names, kind_of
 from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor

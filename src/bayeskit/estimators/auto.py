@@ -52,10 +52,10 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.words import find_column
+from bayeskit.model.labelled_table import read_rows
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
-from bayeskit.model.read_rows import read_rows
 from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
 from bayeskit.structures.exactness import Exactness

@@ -131,20 +131,14 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         schema = table.schema(self.kinds, "skip", ())
         roles = table.source.roles if self._labelled else replace(table.source.roles, label=None)
         self._check(schema)
-        empty = Counted.empty(schema, self._statistic(schema), roles)
+        empty = Counted.empty(schema, bins_of(schema), roles)
         counted: Counted = table.engine.reduce(table.rows(False), [*schema.names, *roles.names], empty)
         check_rows(counted, table.place)
         return counted.canonical()
 
-    @staticmethod
-    def _statistic(schema: Schema) -> Callable[[int], Product]:
-        return lambda groups: Product(
-            {"classes": Tables.empty([()], groups), "bins": Bins.empty(schema.numeric, groups)}, groups
-        )
-
     def _with(self, other: Counted, combine: Callable[[Counted, Counted], Counted]) -> Counted:
         schema = self.counted_.schema.unify(other.schema)
-        empty = self._statistic(schema)
+        empty = bins_of(schema)
         return combine(self.counted_.conform(schema, empty), other.conform(schema, empty)).canonical()
 
     def _adopt(self, counted: Counted) -> Self:
@@ -163,6 +157,13 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+def bins_of(schema: Schema) -> Callable[[int], Product]:
+    """What to count: rows, and the bins of every column of numbers."""
+    return lambda groups: Product(
+        {"classes": Tables.empty([()], groups), "bins": Bins.empty(schema.numeric, groups)}, groups
+    )
+
+
 @document()
 class NormalScores(Binned):
     """Puts number columns on the scale of N(0, 1) by their ranks; other columns pass, what is missing stays missing.
@@ -176,7 +177,7 @@ class NormalScores(Binned):
     Parameters
     ----------
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Examples
     --------

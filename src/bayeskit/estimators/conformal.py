@@ -37,7 +37,7 @@ from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose_all, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.evaluation.algebra import Algebra
-from bayeskit.evaluation.columns import table_columns
+from bayeskit.evaluation.grouping import table_columns
 from bayeskit.evaluation.learned_rows import LearnedRows, Strata
 from bayeskit.evaluation.methods import CrossValidation, Holdout, Split
 from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec

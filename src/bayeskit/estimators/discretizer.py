@@ -41,7 +41,7 @@ class Discretizer(Binned):
     cuts : sequence or mapping, optional
         The cuts themselves, for all number columns or by column.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

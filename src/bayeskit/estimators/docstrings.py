@@ -87,8 +87,8 @@ SETTINGS = {  # parameters of constructors, and attributes
         Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
         change: batches, forgetting and merging then give the model of one fit, bit for bit.""",
     "n_jobs": """int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
-        depend on it.""",
+        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
+        process may have, and one process. Results do not depend on it.""",
     "classes_": """array of shape (K,)
         The classes, sorted; columns of probabilities follow this order.""",
     "schema_": """Schema

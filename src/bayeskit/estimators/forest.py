@@ -35,8 +35,8 @@ class ProbabilityForest(Dependent):
     unseen : {"missing", "smooth", "error"}, default "missing"
         What a level never seen in fitting means in predicting: nothing ("smooth" is the same here), or an error.
     n_jobs : int, optional
-        Number of threads that count rows, and of processes where models are refitted; -1 is all cores, None one. Trees
-        are grown by one thread. Results do not depend on it.
+        Number of threads that count rows, and of processes where models are refitted; -1 is all cores, None the threads
+        that this process may have, and one process. Trees are grown by one thread. Results do not depend on it.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
 from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
-from bayeskit.engines.xlsx_writer import write_xlsx
+from bayeskit.engines.xlsx import write_xlsx
 from bayeskit.errors import InputError
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor

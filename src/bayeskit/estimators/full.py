@@ -41,7 +41,7 @@ class FullBayes(BayesClassifier):
         How values are missing in fitting: means and covariances are the likeliest ones (EM), a missing category is a
         level of its own, or a covariance is that of the rows that hold both columns ("available").
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class KNNBayes(BayesClassifier):
     random_state : int, default 0
         Which rows the sample holds.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class NaiveBayes(BayesClassifier):
         So many pseudo-rows of the density of all classes are mixed into that of each class, in columns of numbers
         ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

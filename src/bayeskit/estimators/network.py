@@ -12,17 +12,18 @@ from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, W
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
+from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks import bif
 from bayeskit.networks.drawing import Drawing
-from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
+from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declare_states
-from bayeskit.plots.cpt import CptDisplay
+from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts
@@ -50,7 +51,7 @@ class Network(Questions):
     unseen : {"error", "missing"}, default "error"
         What a state never seen means in a row that is asked about.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Examples
     --------
@@ -177,13 +178,17 @@ class Network(Questions):
         tolerance: float = 1e-8,
         iterations: int = 1000,
         kinds: KindsLike = None,
+        cuts: object = None,
+        label: str | None = None,
     ) -> Self:
         """Learn the tables: "counts" from rows whose family is complete, "em" and "gradient" from all rows.
 
         ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
         column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
         always the same unless ``random_state`` is another number, or None. A column of numbers is
-        refused unless its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels.
+        refused unless ``cuts`` makes intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they
+        are levels. Intervals are right-closed and part of the network from then on: a number given as evidence, or in
+        a row, stands for the one it lies in.
 
         Parameters
         ----------
@@ -206,10 +211,32 @@ class Network(Questions):
             Most steps.
         kinds : mapping or str, optional
             As in ``NaiveBayes``.
+        cuts : {"frequency", "mdlp"}, int, sequence or mapping, optional
+            How columns of numbers become intervals: of equal weight, as many as suit the rows or a given number; where
+            the shares of ``label`` change (Fayyad and Irani); or at these cuts; for all columns of numbers or by
+            column.
+        label : str, optional
+            The column of levels by which "mdlp" cuts.
+
+        Examples
+        --------
+        >>> rows = {"age": [20, 25, 31, 60, 62, 70], "state": ["well"] * 3 + ["ill"] * 3}
+        >>> net = Network([("state", "age")]).fit(rows, cuts="mdlp", label="state")
+        >>> net.states("age"), round(net.query("state", {"age": 66.5})["ill"], 3)
+        (('(-inf, 45]', '(45, inf)'), 0.8)
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None
-        self._fit = self._learn(X, sample_weight, kinds, recipe, begin)
+        before = {} if self._fit is None else self._fit.network.cuts
+        declared = {node: some for node, some in self._declared.items() if node not in before}
+        found = Cutting(cuts, label).learn(X, kinds, sample_weight, self.n_jobs, declared)
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, declared, found)
+        declared |= interval_levels(found)
+        if recipe.method == COUNTS:
+            self._fit = Fitted.from_counts(self.graph, table.count(declared, True), recipe, found)
+        else:
+            self._fit = Fitted.from_rows(self.graph, table.rows(declared), recipe, begin, found)
+        self._declared = declared
         return self
 
     def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
@@ -235,6 +262,8 @@ class Network(Questions):
         one, two = self.fitted, other.fitted
         if dict(self.graph.parents) != dict(other.graph.parents):
             raise MergeError("the networks have different graphs and cannot be merged")
+        if dict(one.network.cuts) != dict(two.network.cuts):
+            raise MergeError("the numbers of the networks are cut differently; fit both with the same list of cuts")
         if one.recipe != two.recipe:
             raise MergeError(f"the networks were learned differently: {one.recipe} and {two.recipe}; fit both alike")
         return self._with(one.merge(two))
@@ -246,19 +275,11 @@ class Network(Questions):
         """The statistic of other rows, alone."""
         fitted = self.fitted
         fitted.check_learns()
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, known=self.nodes)
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, known=self.nodes, cuts=self.fitted.network.cuts)
         if fitted.counted is None:
             return replace(fitted, rows=table.rows(self._declared))
         table.check_columns(fitted.counted.schema.names)
         return replace(fitted, counted=table.count(self._declared, True))
-
-    def _learn(
-        self, X: TableLike, sample_weight: WeightsLike, kinds: KindsLike, recipe: Recipe, begin: Value | None
-    ) -> Fitted:
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
-        if recipe.method == COUNTS:
-            return Fitted.from_counts(self.graph, table.count(self._declared, True), recipe)
-        return Fitted.from_rows(self.graph, table.rows(self._declared), recipe, begin)
 
     # -- keeping ---------------------------------------------------------------------------------
 

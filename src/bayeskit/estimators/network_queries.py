@@ -13,11 +13,19 @@ from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.estimators.node_table import NodeTable
-from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sample
+from bayeskit.networks.answer import (
+    Answer,
+    WorkedQuery,
+    answer,
+    estimate,
+    evidence_of,
+    hard_evidence,
+    sample,
+    work_query,
+)
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
-from bayeskit.networks.worked import WorkedQuery, work_query
 
 NODES = {  # parameters of methods
     "X": """table
@@ -153,8 +161,9 @@ class Questions:
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
     def _steps(self, X: TableLike, step: Callable[[Code, Float | None], object]) -> list[Label]:
-        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
-        return list(table.steps(self.fitted.network.levels, self.unseen, step))
+        network = self.fitted.network
+        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes, cuts=network.cuts)
+        return list(table.steps(network.levels, self.unseen, step))
 
 
 def _values(states: Sequence[Label]) -> Array:

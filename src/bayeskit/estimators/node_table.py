@@ -15,11 +15,11 @@ from bayeskit.data.levels import Domain, Levels
 from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
 from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.networks.fitted import family_counts
+from bayeskit.networks.fitted import DistinctRows, family_counts, interval_levels
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import cells_of
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.sliced import Slices
 
 Result = TypeVar("Result")
 WHY = "a node of the network"
@@ -32,6 +32,7 @@ class NodeTable:
     intake: OpenTable
     schema: Schema
     graph: Graph
+    cuts: Mapping[str, tuple[float, ...]]  # of the nodes whose numbers are read as intervals
 
     @classmethod
     def of(
@@ -42,8 +43,9 @@ class NodeTable:
         n_jobs: int | None = None,
         kinds: KindsLike = None,
         known: Collection[str] = (),
+        cuts: Mapping[str, tuple[float, ...]] | None = None,
     ) -> NodeTable:
-        """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
+        """The table opened; columns of numbers need cuts, or are levels, declared or ``known``."""
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
         intake = OpenTable.of(X, None, weight, n_jobs)
@@ -57,15 +59,18 @@ class NodeTable:
             intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
         if strange := [name for name in intake.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
+        cuts = cuts or {}
         schema = intake.schema(kinds, "skip", ())
-        if numbers := [c for c in schema.columns if c.numeric and c.name not in known]:
+        if numbers := [c for c in schema.columns if c.numeric and c.name not in (*known, *cuts)]:
             name = numbers[0].name
             raise KindError(
-                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; if they are "
-                f"levels, say so (kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal), else cut them into intervals "
-                f"first (Discretizer)"
+                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; cut them into "
+                f'intervals (cuts="frequency", --cuts frequency), or, if they are levels, say so '
+                f"(kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal)"
             )
-        return cls(intake, replace(schema, columns=tuple(replace(c, kind="nominal") for c in schema.columns)), graph)
+        columns = (c if c.numeric and c.name in cuts else replace(c, kind="nominal") for c in schema.columns)
+        schema = replace(schema, columns=tuple(columns))
+        return cls(intake, schema, graph, {name: cuts[name] for name in schema.numeric})
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -84,7 +89,9 @@ class NodeTable:
         """
         columns = (replace(c, why=WHY) for c in self.schema.columns)
         states = {name: tuple(some.values) for name, some in declared.items()}
-        known = (replace(c, order=states[c.name], levels=()) if c.name in states else c for c in columns)
+        known = (
+            replace(c, order=states[c.name], levels=()) if c.name in states and not c.numeric else c for c in columns
+        )
         schema = replace(self.schema, columns=tuple(known))
         found = self._reduce(schema, False)
         check_rows(found, self.intake.place)
@@ -93,13 +100,14 @@ class NodeTable:
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
             raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
         sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
+        sizes |= {name: len(cuts) + 1 for name, cuts in self.cuts.items()}
         for name in self.observed:
             cells_of(name, sizes, self.graph.family(name))
         return self._reduce(schema, True).canonical()
 
     def rows(self, declared: Mapping[str, Levels]) -> DistinctRows:
         """The distinct rows, with the states they have or were declared to have."""
-        found = self.count(declared, False).domain.levels
+        found = {**self.count(declared, False).domain.levels, **interval_levels(self.cuts)}
         levels = {node: declared.get(node) or found.get(node, Levels()) for node in self.graph.nodes}
 
         def step(codes: Code, weights: Float | None) -> DistinctRows:
@@ -108,7 +116,8 @@ class NodeTable:
         return reduce(DistinctRows.merge, self.steps(levels, "error", step))
 
     def _reduce(self, schema: Schema, families: bool) -> Counted:
-        empty = Counted.empty(schema, family_counts(self.graph, schema.names, families), self.intake.source.roles)
+        statistic = family_counts(self.graph, schema, self.cuts, families)
+        empty = Counted.empty(schema, statistic, self.intake.source.roles)
         return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
 
     def steps(
@@ -116,7 +125,8 @@ class NodeTable:
     ) -> Iterator[Result]:
         """A step over the codes (nodes, rows) and weights of every batch; -1 where nothing was observed."""
         place = {node: j for j, node in enumerate(self.graph.nodes)}
-        where = [place[name] for name in self.schema.coded]
+        slices = Slices.of(self.schema.columns, self.cuts)
+        where = [place[name] for name in slices.columns]
         domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
         roles = self.intake.source.roles
 
@@ -125,7 +135,7 @@ class NodeTable:
             if unseen == "error":
                 error_on_unseen(block, batch, domain)
             codes = np.full((len(place), block.rows), -1, dtype=np.int32)
-            codes[where] = np.maximum(block.codes, -1)
+            codes[where] = np.maximum(slices.codes(block), -1)
             return step(codes, weights_of(batch, roles))
 
         found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)

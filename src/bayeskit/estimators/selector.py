@@ -23,7 +23,7 @@ from bayeskit.estimators.learner import any_table
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
 from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.numerics.information import of_levels, of_numbers
+from bayeskit.numerics.cut_points import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.statistic import Product
@@ -49,7 +49,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     estimator : NaiveBayes, optional
         The classifier to serve, a plain one by default; families it chooses by the data stay as they are.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
 
     Attributes
     ----------

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from bayeskit.arrays import Bool, KindsLike, TableLike, WeightsLike
 from bayeskit.errors import NetworkError
+from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
-from bayeskit.networks.completion import Completion
-from bayeskit.networks.exploration import Exploration, graph_score, whole_number
+from bayeskit.networks.exploration import Completion, Exploration, graph_score, whole_number
+from bayeskit.networks.fitted import DistinctRows, interval_levels
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
@@ -48,6 +48,8 @@ def learn_network(
     callback: Callable[[str, str, str, float], object] | None = None,
     n_jobs: int | None = None,
     kinds: KindsLike = None,
+    cuts: object = None,
+    label: str | None = None,
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
@@ -85,10 +87,13 @@ def learn_network(
     callback : callable, optional
         Told every step: what was done, parent, child, gain.
     n_jobs : int, optional
-        Number of threads; -1 is all cores, None one. Results do not depend on it.
+        Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
     kinds : mapping or str, optional
-        As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels; ``Discretizer`` cuts it
-        into intervals.
+        As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels, or cut.
+    cuts : {"frequency", "mdlp"}, int, sequence or mapping, optional
+        How columns of numbers become intervals, as in ``Network.fit``.
+    label : str, optional
+        The column of levels by which "mdlp" cuts.
 
     Returns
     -------
@@ -109,8 +114,9 @@ def learn_network(
     check_pairs(len(names), "scores")
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once
-    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds)
-    levels = table.count({}, False).domain.levels
+    found = Cutting(cuts, label).learn(X, kinds, sample_weight, n_jobs)
+    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, cuts=found)
+    levels = {**table.count({}, False).domain.levels, **interval_levels(found)}
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
     codes = np.concatenate([codes for codes, _ in parts], axis=1)
     weights = None if parts[0][1] is None else np.concatenate([w for _, w in parts])
@@ -138,7 +144,7 @@ def learn_network(
         arcs, path = exploration.find(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
     network = Network(edges, nodes=listed, n_jobs=n_jobs)
-    network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds)
+    network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds, cuts=cuts, label=label)
     reached = graph_score(scores, arcs)
     told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
     network.search_ = Found(reached, told, len(scores.known))

@@ -13,8 +13,7 @@ from bayeskit.arrays import Array, ArrayLike, Axes, CostsLike, Float, Frame, Lab
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
-from bayeskit.evaluation.intervals import no_interval
+from bayeskit.evaluation.intervals import against_rest, dirichlet_interval, f1, no_interval
 from bayeskit.evaluation.scores import TABLE_SCORES, with_scores
 from bayeskit.numerics.rates import Interval, effective, ratio, wilson
 from bayeskit.plots.style import Display

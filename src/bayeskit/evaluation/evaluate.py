@@ -102,7 +102,8 @@ def evaluate(
     random_state : int, default 0
         Seed of what is drawn.
     n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
+        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
+        process may have, and one process.
     keep_models : bool, default False
         Keep the models of folds that are refitted, which ``model_for`` and a report else fit again.
     by : str, sequence of str, or mapping, optional

@@ -15,8 +15,7 @@ from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.decision_curve import THRESHOLDS, DecisionCurve
-from bayeskit.evaluation.decisions import DecisionCosts
+from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCurve
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.refit import FoldModels

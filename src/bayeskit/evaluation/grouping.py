@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -13,11 +13,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.arrays import Bool, ColumnLike, Float, Int
-from bayeskit.data.foreign import as_arrow
+from bayeskit.arrays import Bool, ColumnLike, Float, Int, TableLike
+from bayeskit.data.frame import as_arrow
+from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.errors import InputError
-from bayeskit.evaluation.columns import columns_of
-from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.labelled_table import LabelledTable, values_of
+from bayeskit.model.open_table import OpenTable
+
+
+def columns_of(sample: LabelledTable) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """Names and values of the features; none of a sparse matrix, whose columns are words."""
+    return table_columns(sample.features)
+
+
+def table_columns(X: TableLike) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """The same of a table without labels."""
+    if (values := values_of(X)) is not None:
+        yield "value", pa.chunked_array([pa.array(list(values))])
+        return
+    given = OpenTable.of(X, None, None, None)
+    rows = given.source.rows
+    if isinstance(rows, Matrix):
+        if not isinstance(rows.x, Sparse):
+            for j, name in enumerate(given.names):
+                yield name, pa.chunked_array([pa.array(np.ascontiguousarray(rows.x[:, j]))])
+        return
+    for name in given.names:
+        column = rows.column(name)  # of which rows cannot be taken as it is
+        yield name, column.cast(pa.large_string()) if column.type == pa.string_view() else column
+
 
 FEW = 6  # values of a number column that are groups of their own; more are cut into quarters
 MOST = 30  # groups of a column; the levels with the fewest rows are joined

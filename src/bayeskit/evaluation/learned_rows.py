@@ -11,11 +11,10 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int, TableLike
 from bayeskit.data.block import Block, Columns
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Sparse
 from bayeskit.decision.conformity import Nonconformity, Rank, ScoredRows, rank_among
 from bayeskit.errors import KindError, ModelFileError
-from bayeskit.evaluation.algebra import Algebra, each_block, recode_for, with_labels
-from bayeskit.evaluation.singles import Singles
+from bayeskit.evaluation.algebra import Algebra, Singles, each_block, recode_for, with_labels
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.learn import Spec, learn, learn_like

@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.evaluation.areas import Areas
+from bayeskit.evaluation.areas import Areas, ScoreHistogram
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.intervals import known_mean
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.score import PredictedRows
-from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows

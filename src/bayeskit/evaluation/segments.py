@@ -14,10 +14,9 @@ from scipy.stats import hypergeom
 from bayeskit.arrays import Float, Frame, Int
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
-from bayeskit.evaluation.columns import columns_of
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.grouping import Grouping
+from bayeskit.evaluation.grouping import Grouping, columns_of
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.score import ByRow, PredictedRows
 from bayeskit.evaluation.scores import SCORES

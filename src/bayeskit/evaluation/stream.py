@@ -18,16 +18,15 @@ from bayeskit.data.hash_split import HashSplit
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
+from bayeskit.evaluation.algebra import Singles, coarse_grids, predict_folds, warn_lost
+from bayeskit.evaluation.areas import ScoreHistogram
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut, Method
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.score import PredictedRows
-from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
-from bayeskit.evaluation.singles import Singles
 from bayeskit.model.learn import Spec, learn
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable

@@ -17,8 +17,8 @@ from bayeskit.networks.graph import Graph
 from bayeskit.plots.style import Display
 from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
+from bayeskit.structures.augmented import times_log
 from bayeskit.structures.averaged import AveragedDensity
-from bayeskit.structures.dependence import times_log
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.paired import PairedDensity
 
@@ -65,7 +65,7 @@ class Arcs(TableRepr):
         ax : matplotlib axes, optional
             Where to draw; a new figure unless given.
         """
-        from bayeskit.plots.arcs import ArcDisplay
+        from bayeskit.plots.network import ArcDisplay
 
         top = len(self.nodes) if top is None and self.averaged else top
         order = np.argsort(-self.bits, kind="stable").tolist()

@@ -12,8 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, Batch, ColumnNames, Float, Frame, Int, Json, Label, NamesLike, TableLike
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
-from bayeskit.explain.changes import Change, ask
-from bayeskit.explain.trials import Numbers, Trials
+from bayeskit.explain.trials import Change, Numbers, Trials, ask
 from bayeskit.explain.words import name_columns
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer

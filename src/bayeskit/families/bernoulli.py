@@ -10,8 +10,8 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
+from bayeskit.data.matrix import Sparse
 from bayeskit.data.schema import Column, names_of
-from bayeskit.data.sparse import Sparse
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts
 from bayeskit.densities.density import Density, TailLogDensity
 from bayeskit.densities.likelihood import Context

@@ -15,7 +15,7 @@ from bayeskit.data.schema import Column, names_of
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, rescale
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
-from bayeskit.statistics.scattered import Scattered
+from bayeskit.statistics.exact import Scattered
 from bayeskit.statistics.totals import Totals
 from bayeskit.validation import switch
 

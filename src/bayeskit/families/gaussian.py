@@ -17,8 +17,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
-from bayeskit.densities.moment_summary import MomentSummary
-from bayeskit.densities.normal_downdate import NormalDowndate
+from bayeskit.densities.moment_summary import MomentSummary, NormalDowndate
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.moments import Moments

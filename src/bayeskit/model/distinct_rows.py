@@ -20,9 +20,8 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.statistics.content import Content
+from bayeskit.statistics.content import Content, Units
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.units import Units
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import LooStrata
 from bayeskit.errors import InputError
 from bayeskit.model import posterior as rule
-from bayeskit.model.codec import describe, keys_of
-from bayeskit.model.fingerprint import fingerprint
+from bayeskit.model.codec import describe, fingerprint, keys_of
 from bayeskit.model.journal import Entry
 from bayeskit.model.posterior import log_prior
 from bayeskit.statistics.counted import Counted

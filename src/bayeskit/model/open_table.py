@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
 from bayeskit.data.encode import LABEL
-from bayeskit.data.foreign import is_column_vector
+from bayeskit.data.frame import is_column_vector
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema

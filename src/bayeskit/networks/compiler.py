@@ -11,8 +11,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit._core import MOST_INPUTS, OpKind
 from bayeskit.errors import NetworkError
-from bayeskit.networks.elimination import Elimination, eliminate
-from bayeskit.networks.plan import Numbered, Pattern, Plan
+from bayeskit.networks.plan import Elimination, Numbered, Pattern, Plan, eliminate
 
 MOST_MESSAGE_CELLS = 1 << 27
 MOST_WORK = 1 << 32

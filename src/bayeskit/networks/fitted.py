@@ -1,4 +1,4 @@
-"""Fitted: a network, the statistic it was learned from, and how; learning and forgetting give a new one."""
+"""Fitted: a network, the statistic or distinct rows it was learned from, and how; learning gives a new one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,115 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, InputError
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.inference import Inference
+from bayeskit.networks.inference import Inference, distinct
 from bayeskit.networks.learning import METHODS, Learned, Learning, tables_from_counts
 from bayeskit.networks.network import Network
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table, cells_of
+from bayeskit.numerics.cut_points import intervals
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.statistic import Product
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.sliced import LEVELS, Sliced, Slices
+from bayeskit.statistics.statistic import Product, Statistic
 from bayeskit.statistics.tables import Tables
 
+MOST_KEPT = 1 << 18
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Distinct rows of codes, sorted, and their weights, added without rounding: the same in any order and split.
+
+    >>> levels = {"a": Levels.of("xy")}
+    >>> rows = DistinctRows.of(levels, np.array([[0, 1, 0, -1]], dtype=np.int32), np.ones(4))
+    >>> rows.weights.tolist(), rows.subtract(rows).weights.tolist()
+    ([2.0, 1.0, 1.0], [])
+    """
+
+    levels: Mapping[str, Levels]
+    codes: Code  # (nodes, rows): -1 where not observed
+    mass: ExactSum  # (rows,) above 0
+
+    @classmethod
+    def of(cls, levels: Mapping[str, Levels], codes: Code, weights: Float) -> DistinctRows:
+        return cls.join(levels, codes, ExactSum.of(weights))
+
+    @classmethod
+    def join(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
+        """Equal rows once, those without weight left out."""
+        labels, first = distinct(codes)
+        total = mass.place(labels, len(first))
+        kept = np.flatnonzero(total.nonzero())
+        return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), ExactSum(total.limbs[kept], total.low))
+
+    @cached_property
+    def weights(self) -> Float:
+        """Each rounded once: (rows,)."""
+        return self.mass.to_float()
+
+    @property
+    def kept(self) -> bool:
+        """Whether they are few enough to be kept for learning more and forgetting."""
+        return len(self.weights) <= MOST_KEPT
+
+    def on(self, levels: Mapping[str, Levels]) -> DistinctRows:
+        """The same rows in the codes of other levels, which must have all of these."""
+        moved = np.empty_like(self.codes)
+        for j, (name, mine) in enumerate(self.levels.items()):
+            table = np.append(mine.codes_in(levels[name]), -1).astype(np.int32)
+            moved[j] = table[self.codes[j]]
+        return DistinctRows.join(levels, moved, self.mass)
+
+    def merge(self, other: DistinctRows) -> DistinctRows:
+        """The rows of both tables, with the levels of both."""
+        levels = {name: mine.union(other.levels[name]) for name, mine in self.levels.items()}
+        ordered = {name: some.ordered for name, some in levels.items()}
+        levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
+        one, two = self.on(levels), other.on(levels)
+        return DistinctRows.join(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
+
+    def subtract(self, other: DistinctRows, declared: Collection[str] = ()) -> DistinctRows:
+        """Without the other's rows; refused where they cannot have been learned.
+
+        A level goes with its last row, unless the states of its node were declared.
+        """
+        for name, theirs in other.levels.items():
+            for key in theirs.keys:
+                if key not in self.levels[name].index:
+                    raise ForgetError(f"column {name!r} has the value {key[1]!r}, which was never learned")
+        gone = other.on(self.levels)
+        less = ExactSum.zeros(gone.mass.shape) - gone.mass
+        rest = DistinctRows.join(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
+        if rest.mass.negative().any():
+            raise ForgetError("these rows cannot have been learned: one of them was never seen, or not so often")
+        before, after = self._occupied, rest._occupied
+        return rest.on(
+            {
+                name: some
+                if name in declared
+                else Levels(tuple(k for k, c in some.index.items() if c in after[name] or c not in before[name]))
+                for name, some in self.levels.items()
+            }
+        )
+
+    @property
+    def _occupied(self) -> dict[str, set[int]]:
+        """The codes that rows have, by node."""
+        return {name: set(np.unique(codes).tolist()) for name, codes in zip(self.levels, self.codes, strict=True)}
+
+
+def _after(one: ExactSum, two: ExactSum) -> ExactSum:
+    """Sums one after the other: (n + m,) of (n,) and (m,)."""
+    low, high = min(one.low, two.low), max(one.high, two.high)
+    return ExactSum(np.concatenate([some.widen(low, high).limbs for some in (one, two)]), low)
+
+
 COUNTS = "counts"
+CUT = "cut"  # the counts of a network in which numbers are cut
 RESTARTS = 5  # where a node is hidden and nothing says how to begin
 
 
@@ -52,19 +146,34 @@ class Recipe:
             raise InputError(f"tolerance={self.tolerance!r}, iterations={self.iterations!r}: at least 0 and 1")
 
 
-def family_counts(graph: Graph, columns: tuple[str, ...], families: bool = True) -> Callable[[int], Product]:
-    """What to count: rows, states of every column and, on demand, of every node with its parents."""
-    tables = [graph.family(name) for name in columns if graph.parents[name]] if families else []
+def family_counts(
+    graph: Graph, schema: Schema, cuts: Mapping[str, tuple[float, ...]], families: bool = True
+) -> Callable[[int], Product]:
+    """What to count: rows, states of every column and, on demand, of every node with its parents.
+
+    Numbers are counted by the intervals between their cuts.
+    """
+    nodes = [(name,) for name in schema.names]
+    tables = [graph.family(name) for name in schema.names if graph.parents[name]] if families else []
 
     def statistic(groups: int) -> Product:
-        parts = {
-            "classes": Tables.empty([()], groups),
-            "nodes": Tables.empty([(name,) for name in columns], groups),
-            "families": Tables.empty(tables, groups),
-        }
+        parts: dict[str, Statistic] = {"classes": Tables.empty([()], groups)}
+        if schema.numeric:
+            slices = Slices.of(schema.columns, cuts)
+            parts[CUT] = Sliced.empty(slices, {LEVELS: nodes, "families": tables}, groups)
+        else:
+            parts |= {"nodes": Tables.empty(nodes, groups), "families": Tables.empty(tables, groups)}
         return Product(parts, groups)
 
     return statistic
+
+
+def counted_tables(statistic: Product) -> tuple[Tables, Tables]:
+    """The counts of the nodes alone, and of the nodes that have parents with them."""
+    if CUT in statistic.parts:
+        sliced = statistic.part(CUT, Sliced)
+        return sliced.levels, sliced["families"]
+    return statistic.part("nodes", Tables), statistic.part("families", Tables)
 
 
 @dataclass(frozen=True)
@@ -87,23 +196,32 @@ class Fitted:
         return self.counted is None and self.learned is None and self.rows is None
 
     @classmethod
-    def from_counts(cls, graph: Graph, counted: Counted, recipe: Recipe) -> Fitted:
+    def from_counts(
+        cls, graph: Graph, counted: Counted, recipe: Recipe, cuts: Mapping[str, tuple[float, ...]]
+    ) -> Fitted:
         names = set(counted.schema.names)
         if lacking := [node for node in graph.nodes if node not in names]:
             raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
         if not counted.weight > 0:
             raise InputError("forgetting these rows would leave nothing; drop the network instead")
         counts: dict[str, Float] = {}
-        for part in ("nodes", "families"):
-            tables = counted.statistic[part]
-            assert isinstance(tables, Tables)
+        for tables in counted_tables(counted.statistic):
             counts |= {family[-1]: tables.table(t).to_float()[0] for t, family in enumerate(tables.tables)}
-        levels = {node: counted.domain.levels[node] for node in graph.nodes}
+        known = interval_levels(cuts)
+        levels = {node: known.get(node) or counted.domain.levels[node] for node in graph.nodes}
         _check_states(levels)
-        return cls(_network(graph, levels, tables_from_counts(counts, recipe.smoothing, recipe.ess)), recipe, counted)
+        tables_ = tables_from_counts(counts, recipe.smoothing, recipe.ess)
+        return cls(_network(graph, levels, tables_, cuts), recipe, counted)
 
     @classmethod
-    def from_rows(cls, graph: Graph, rows: DistinctRows, recipe: Recipe, begin: Network | None) -> Fitted:
+    def from_rows(
+        cls,
+        graph: Graph,
+        rows: DistinctRows,
+        recipe: Recipe,
+        begin: Network | None,
+        cuts: Mapping[str, tuple[float, ...]],
+    ) -> Fitted:
         """By EM or gradient, from the tables of ``begin`` where they fit: hidden states then keep their sense."""
         if not len(rows.weights):
             raise InputError("no row with a weight is left to learn from")
@@ -112,7 +230,7 @@ class Fitted:
         restarts = recipe.restarts or 1
         if begin is None or dict(begin.levels) != dict(rows.levels):
             shapes = {node: cells_of(node, sizes, graph.family(node)) for node in graph.nodes}
-            begin = _network(graph, rows.levels, {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()})
+            begin = _network(graph, rows.levels, {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()}, cuts)
             hidden = (rows.codes < 0).all(axis=1).any()
             restarts = recipe.restarts or (RESTARTS if hidden else 1)
         learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
@@ -144,14 +262,14 @@ class Fitted:
         rows: Callable[..., DistinctRows],
     ) -> Fitted:
         """With the other's rows, whose columns are as ``schema``, or without them."""
-        graph = self.network.graph
+        graph, cuts = self.network.graph, self.network.cuts
         if self.counted is not None and other.counted is not None and schema is not None:
             schema = self.counted.schema.unify(schema)
-            empty = family_counts(graph, schema.names, True)
+            empty = family_counts(graph, schema, cuts)
             both = counts(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
-            return Fitted.from_counts(graph, both, self.recipe)
+            return Fitted.from_counts(graph, both, self.recipe, cuts)
         if self.rows is not None and other.rows is not None:
-            return Fitted.from_rows(graph, rows(self.rows, other.rows), self.recipe, self.network)
+            return Fitted.from_rows(graph, rows(self.rows, other.rows), self.recipe, self.network, cuts)
         self.check_learns()
         other.check_learns()
         raise ForgetError("one network was learned by counting and the other was not; fit both the same way")
@@ -163,8 +281,15 @@ class Fitted:
             raise ForgetError(f"this network cannot learn more or forget: {why}; fit it anew with all rows")
 
 
-def _network(graph: Graph, levels: Mapping[str, Levels], tables: Mapping[str, Float]) -> Network:
-    return Network(graph, levels, {n: Table(n, graph.parents[n], tables[n]) for n in graph.nodes})
+def interval_levels(cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Levels]:
+    """The states of nodes that are cut into intervals."""
+    return {node: Levels.of(intervals(some)) for node, some in cuts.items()}
+
+
+def _network(
+    graph: Graph, levels: Mapping[str, Levels], tables: Mapping[str, Float], cuts: Mapping[str, tuple[float, ...]]
+) -> Network:
+    return Network(graph, levels, {n: Table(n, graph.parents[n], tables[n]) for n in graph.nodes}, dict(cuts))
 
 
 def _check_states(levels: Mapping[str, Levels]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.table import Table, cells_of, code_of, declare_states, states_of, table_of
+from bayeskit.statistics.cuts import cell_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class Network:
     graph: Graph
     levels: Mapping[str, Levels]  # the states of every node, by code
     tables: Mapping[str, Table]
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # of nodes whose states are intervals
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes:
@@ -78,6 +81,7 @@ class Network:
             dict(self.graph.parents) == dict(other.graph.parents)
             and dict(self.levels) == dict(other.levels)
             and dict(self.tables) == dict(other.tables)
+            and dict(self.cuts) == dict(other.cuts)
         )
 
     @property
@@ -103,13 +107,15 @@ class Network:
         return found
 
     def code(self, node: str, state: Label) -> int:
-        """The position of a state among those of its node."""
+        """The position of a state among those of its node; a number has that of the interval it lies in."""
+        if node in self.cuts and isinstance(state, Real) and not isinstance(state, bool):
+            return int(cell_of(np.array([float(state)]), np.array(self.cuts[node]))[0])
         return code_of(self.levels[self.graph.check(node)], state, node)
 
     def with_tables(self, tables: Mapping[str, Float]) -> Network:
         """The same graph and states with other probabilities."""
         fresh = {node: Table(node, self.graph.parents[node], tables[node]) for node in self.nodes}
-        return Network(self.graph, self.levels, fresh)
+        return replace(self, tables=fresh)
 
     def probability(self, state: Mapping[str, object]) -> float:
         """The probability of a state of every node: the product of one entry of each table."""

@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
-    "ArcDisplay": "arcs",
+    "ArcDisplay": "network",
     "ComparisonDisplay": "spread",
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",
     "CostDisplay": "curves",
-    "CptDisplay": "cpt",
+    "CptDisplay": "heat",
     "DensityDisplay": "densities",
     "EllipseDisplay": "ellipses",
     "FoldDisplay": "spread",

@@ -1,4 +1,4 @@
-"""NetworkDisplay: nodes in layers, each with the probabilities of its states as bars and its table below."""
+"""Networks: nodes in layers with their probabilities and tables, or columns in layers with arcs alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Axes, Json, Label
 from bayeskit.data.frame import shorten
 from bayeskit.errors import InputError
-from bayeskit.plots.cpt import CptDisplay
+from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.layout import Layout
 from bayeskit.plots.style import INK, PALETTE, Display, document
 
@@ -189,3 +189,60 @@ def _draw_table(ax: Axes, table: CptDisplay, x: float, y: float, wide: float) ->
             shade = 0.08 + 0.5 * float(p)
             ax.add_patch(Rectangle(place, cell - 0.02, ROW - 0.02, fc=PALETTE[0], alpha=shade, lw=0, zorder=4))
             ax.text(place[0] + cell / 2, down + ROW / 2, f"{p:.3g}", ha="center", color=INK, **text)
+
+
+THIN, THICK = 0.8, 5.0  # points
+ARC = "#8FB8D8"
+
+
+@document
+@dataclass(eq=False, repr=False)
+class ArcDisplay(NetworkDisplay):
+    """Parents above their children, with the bits of each arc beside it.
+
+    >>> shown = ArcDisplay.from_arcs([["a"], ["b"]], {("a", "b"): 0.25})
+    >>> shown.frame().to_pylist()
+    [{'parent': 'a', 'child': 'b', 'bits': 0.25}]
+    """
+
+    bits: dict[tuple[str, str], float] = field(default_factory=dict)
+    directed: bool = True
+
+    @classmethod
+    def from_arcs(
+        cls, layers: Sequence[Sequence[str]], bits: Mapping[tuple[str, str], float], directed: bool = True
+    ) -> ArcDisplay:
+        """From the nodes of every layer, left to right, and the bits of each arc.
+
+        Parameters
+        ----------
+        bits : mapping
+            What parent and child tell of each other, by (parent, child).
+        directed : bool, default True
+            Whether arcs have heads.
+        """
+        plain = NetworkDisplay.from_layers(layers, list(bits))
+        return cls(plain.layers, plain.edges, {}, {}, {}, dict(bits), directed)
+
+    def _columns(self) -> Json:
+        return {
+            "parent": [parent for parent, _ in self.bits],
+            "child": [child for _, child in self.bits],
+            "bits": np.array(list(self.bits.values()), dtype=np.float64),
+        }
+
+    def _draw_arcs(self, ax: Axes) -> None:
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        most = max(self.bits.values(), default=0.0) or 1.0
+        for edge, points in self.layout.routes.items():
+            path = Path(points, [Path.MOVETO, *[Path.CURVE4] * (len(points) - 1)])
+            wide = THIN + (THICK - THIN) * self.bits[edge] / most
+            head = "-|>" if self.directed else "-"
+            ax.add_patch(FancyArrowPatch(path=path, arrowstyle=head, mutation_scale=8 + 2 * wide, color=ARC, lw=wide))
+            middle = np.asarray(path.interpolated(8).vertices, dtype=np.float64)
+            x, y = middle[len(middle) // 2].tolist()
+            said = f"{self.bits[edge]:.2f}" + (" bits" if self.bits[edge] == most else "")
+            text = ax.text(x, y, said, fontsize=7.5, color=INK, ha="center", va="center", zorder=3)
+            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.8})

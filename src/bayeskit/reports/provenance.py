@@ -28,7 +28,7 @@ HOMES = (
     "bayeskit.families",
     "bayeskit.smoothing",
     "bayeskit.engines.reading",
-    "bayeskit.model.read_rows",
+    "bayeskit.model.labelled_table",
 )  # where names of a call may come from
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayeskit.evaluation.decision_curve import DecisionCurve
+from bayeskit.evaluation.decisions import DecisionCurve
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.reports.drawing import round_ticks
 from bayeskit.reports.markup import Section, number, percent, plain, script, text

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Sparse
 
 PLACES = 12  # decimals at most; a double that needs more was computed, not written down
 DIGITS = 1e15  # decimal numbers of so many digits are doubles of their own

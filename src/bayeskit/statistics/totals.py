@@ -11,11 +11,10 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.sparse import Sparse
+from bayeskit.data.matrix import Sparse
 from bayeskit.data.support import NONNEGATIVE
 from bayeskit.errors import ForgetError, InputError
-from bayeskit.statistics.exact import ExactSum, weight_range
-from bayeskit.statistics.scattered import Scattered
+from bayeskit.statistics.exact import ExactSum, Scattered, weight_range
 from bayeskit.statistics.tables import Tables
 
 WHOLE = 2.0**31  # products up to this are summed as integers: a call has at most 2^24 rows

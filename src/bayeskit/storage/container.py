@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bayeskit.errors import InputError, ModelFileError, ModelFileUnreadable
-from bayeskit.model.fingerprint import (
+from bayeskit.model.codec import (
     CODES,
     DEPTH,
     canonical,

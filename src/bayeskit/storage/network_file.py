@@ -14,13 +14,20 @@ from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.model.codec import keys_of, parse_fields, write_fields
-from bayeskit.model.fingerprint import fingerprint
-from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, family_counts
+from bayeskit.model.codec import fingerprint, keys_of, parse_fields, write_fields
+from bayeskit.networks.fitted import (
+    COUNTS,
+    DistinctRows,
+    Fitted,
+    Recipe,
+    counted_tables,
+    family_counts,
+    interval_levels,
+)
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
-from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table
+from bayeskit.numerics.cut_points import ascending
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
@@ -48,6 +55,7 @@ class Header:
     declared: tuple[bool, ...] = ()  # by node, whether its states were
     known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
     recipe: Recipe = Recipe()
+    cut: bool = False  # whether some nodes are cut into intervals
     settings: Any = field(default_factory=dict)
     tally: IngestReport | None = None
     digest: str | None = None
@@ -72,6 +80,7 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
         tuple(node in declared or bool(told.get(node) and told[node].order) for node in network.nodes),
         tuple(told[node].levels if node in told else () for node in network.nodes),
         fitted.recipe,
+        bool(network.cuts),
         dict(settings),
         None if counted is None else counted.tally,
         digest(network),
@@ -115,6 +124,10 @@ def _arrays(network: Network) -> dict[str, Array]:
     arrays["states.sizes"] = np.array(list(network.sizes.values()), dtype=np.int64)
     arrays["parents"] = np.array([number[p] for some in parents for p in some], dtype=np.int64)
     arrays["parents.sizes"] = np.array([len(some) for some in parents], dtype=np.int64)
+    if network.cuts:
+        cuts = [network.cuts.get(node) for node in network.nodes]
+        arrays["cuts"] = np.array([c for some in cuts if some for c in some], dtype=np.float64)
+        arrays["cuts.sizes"] = np.array([-1 if some is None else len(some) for some in cuts], dtype=np.int64)
     arrays["probabilities"] = np.concatenate([network.tables[n].probabilities.ravel() for n in network.nodes])
     return arrays
 
@@ -132,8 +145,11 @@ def _tensor_spec(told: Mapping[str, object], shapes: container.Shapes) -> contai
     if kept == "rows":
         exact = dict.fromkeys((MASS, f"{MASS}.low"), np.dtype(np.int64))
         spec |= exact if MASS in shapes else {ROUNDED: np.dtype(np.float64)}
+    if header.cut:
+        spec |= {"cuts": np.dtype(np.float64), "cuts.sizes": np.dtype(np.int64)}
     if kept == "counts":
-        like = family_counts(Graph.of([("a", "b")]), ("a", "b"))(0).arrays()
+        schema = Schema((Column("a", "quantitative" if header.cut else "nominal", "", ""),))
+        like = family_counts(Graph.of((), ("a",)), schema, {"a": ()})(0).arrays()
         spec |= {f"counts/{name}": array.dtype for name, array in like.items()}
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
 
@@ -146,15 +162,18 @@ def _read_fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True)}
     if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
         raise ModelFileError("a node or a state occurs twice")
-    recipe = header.recipe
+    recipe, cuts = header.recipe, _read_cuts(arrays, nodes) if header.cut else {}
+    for node, some in interval_levels(cuts).items():
+        if some != levels[node]:
+            raise ModelFileError(f"the states of {node!r} are not the intervals of its cuts")
     if header.kept != "tables" and (recipe.method == COUNTS) != (header.kept == "counts"):
         raise ModelFileError("its tables were learned in another way than from what is kept")
     if header.kept == "counts":
-        return Fitted.from_counts(graph, _read_counts(header, arrays, graph, levels), recipe)
+        return Fitted.from_counts(graph, _read_counts(header, arrays, graph, levels, cuts), recipe, cuts)
     shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
     flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
     tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
-    network = Network(graph, levels, tables)
+    network = Network(graph, levels, tables, cuts)
     if header.kept == "tables":
         return Fitted(network, recipe)
     return Fitted(network, recipe, rows=_rows(arrays, levels))
@@ -181,7 +200,23 @@ def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRow
     return rows
 
 
-def _read_counts(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
+def _read_cuts(arrays: Mapping[str, Array], nodes: list[str]) -> dict[str, tuple[float, ...]]:
+    """The cuts by node of those that have some."""
+    sizes = arrays["cuts.sizes"]
+    parts = _split(arrays["cuts"], np.maximum(sizes, 0), nodes)
+    if (sizes < -1).any():
+        raise ModelFileError("a node has less cuts than none")
+    some = {node: part.tolist() for node, part, size in zip(nodes, parts, sizes.tolist(), strict=True) if size >= 0}
+    return {node: ascending(cuts, f"node {node!r}") if cuts else () for node, cuts in some.items()}
+
+
+def _read_counts(
+    header: Header,
+    arrays: Mapping[str, Array],
+    graph: Graph,
+    levels: dict[str, Levels],
+    cuts: dict[str, tuple[float, ...]],
+) -> Counted:
     """The counts a network was learned from."""
     nodes = graph.nodes
     order = arrays["columns"].tolist()
@@ -189,15 +224,21 @@ def _read_counts(header: Header, arrays: Mapping[str, Array], graph: Graph, leve
         raise ModelFileError("its columns are not its nodes")
     declared = dict(zip(nodes, header.declared, strict=True))
     known = dict(zip(nodes, header.known or ((),) * len(nodes), strict=True))
-    plain = [Column(nodes[v], "nominal", "", "a node of the network", levels=known[nodes[v]]) for v in order]
-    columns = tuple(replace(c, order=tuple(levels[c.name].values)) if declared[c.name] else c for c in plain)
+    kinds = ["quantitative" if nodes[v] in cuts else "nominal" for v in order]
+    plain = [
+        Column(nodes[v], kind, "", "a node of the network", levels=known[nodes[v]])
+        for v, kind in zip(order, kinds, strict=True)
+    ]
+    columns = tuple(
+        replace(c, order=tuple(levels[c.name].values)) if declared[c.name] and c.name not in cuts else c for c in plain
+    )
     schema = Schema(columns)
-    empty = family_counts(graph, schema.names)(1)
+    empty = family_counts(graph, schema, cuts)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
-    domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
+    domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.coded})
     ranges = Ranges.unknown(len(schema.numeric))
     counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
-    for part in counted.statistic.parts.values():
+    for part in counted_tables(counted.statistic):
         if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
     if counted.find_outweighed():

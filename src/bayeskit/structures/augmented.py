@@ -1,4 +1,4 @@
-"""Augmented: naive Bayes with arcs between columns; a tree, or up to k parents each."""
+"""Augmented: naive Bayes with arcs between columns that tell much of each other; a tree, or up to k parents each."""
 
 from __future__ import annotations
 
@@ -7,19 +7,155 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar, Self
 
-from bayeskit.arrays import Float
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
+from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import BOTH, SHARES, Conditional, Margin
-from bayeskit.structures.dependence import Dependence
-from bayeskit.structures.discrete import Smoothed
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.discrete import FactorDensity, Smoothed
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.validation import positive
+
+NOTHING = 1e-12  # nats of a row that are only rounding
+DIGITS = 10  # of the largest gain: what is beyond is rounding
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Conditional mutual information I(a; b | c) of all pairs of columns, and I(a; c), in nats.
+
+    All is read from counts, so it is the same in any order of rows; and pair by pair in the order of names, so it is
+    the same in any order of columns.
+    """
+
+    relevance: Float  # (d,) n I(a; c)
+    gain: Float  # (d, d) n I(a; b | c), n the weight of the rows in which both are present
+    rank: Int  # (d,) of the columns by name: who is first in a tie
+
+    @classmethod
+    def of(cls, levels: Tables, pairs: Tables) -> Dependence:
+        """From a table of each column and one of each pair of them."""
+        place = {name: j for j, (name,) in enumerate(levels.tables)}
+        d = len(place)
+        known = np.array([place[name] for name in pairs.layout.members.columns], dtype=np.int64)
+        gain = np.zeros((d, d))
+        a, b = known[pairs.layout.members.used].reshape(-1, 2).T
+        rank = rank_names([name for (name,) in levels.tables])
+        with np.errstate(over="ignore"):
+            gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs, rank[a] > rank[b]), axis=0)
+        return cls(even_out(relevance(levels)), even_out(gain), rank)
+
+    def tree(self) -> list[tuple[int, ...]]:
+        """Parents in the tree of largest gain (Chow and Liu) from the first name on, without arcs of no gain."""
+        d, order = len(self.relevance), np.argsort(self.rank)
+        parents: list[tuple[int, ...]] = [()] * d
+        reach = np.zeros(d)  # the gain of the best arc from the tree so far, by column
+        source, outside = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
+        for _ in range(d):
+            new = int(np.where(outside, reach, -1.0).argmax())
+            if reach[new] > 0:
+                parents[int(order[new])] = (int(order[source[new]]),)
+            outside[new] = False
+            gain = self.gain[order[new]][order]
+            source[gain > reach] = new  # also of columns inside, which have their parents
+            np.maximum(reach, gain, out=reach)
+        return parents
+
+    def order(self, k: int, cells: Sequence[int], most: int) -> list[tuple[int, ...]]:
+        """Parents by rank: columns by I(a; c), each with the k before it that tell most of it, best first.
+
+        A parent is left out where the table of the column would have more than ``most`` cells; ``cells`` are those
+        each column multiplies it by.
+        """
+        order = np.lexsort((self.rank, -self.relevance)).tolist()
+        parents: list[tuple[int, ...]] = [()] * len(order)
+        for place, child in enumerate(order):
+            size = cells[child]
+            chosen: list[int] = []
+            for other in sorted(order[:place], key=lambda p: (-self.gain[child, p], self.rank[p])):
+                if len(chosen) < k and self.gain[child, other] > 0 and size * cells[other] <= most:
+                    chosen.append(other)
+                    size *= cells[other]
+            parents[child] = tuple(chosen)
+        return parents
+
+
+def even_out(gain: Float) -> Float:
+    """Gains that differ by rounding alone made equal, so that ties do not hang on the order of the classes."""
+    largest = float(gain.max(initial=0.0))
+    return np.round(gain / largest, DIGITS) * largest if 0 < largest < np.inf else gain
+
+
+def rank_names(names: Sequence[str]) -> Int:
+    """The place of each among the names in their order.
+
+    >>> rank_names(["b", "c", "a"]).tolist()
+    [1, 2, 0]
+    """
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return rank
+
+
+def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
+    """I(a; b | c) of each pair in nats, and the weight of the rows it comes from: (pairs,) both.
+
+    Sums run over the second column of a pair first, or over the first one where it is ``turned``.
+
+    n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
+    """
+    first, second = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
+    height, width = np.where(turned, second, first), np.where(turned, first, second)
+    down, across = np.where(turned, 1, second), np.where(turned, second, 1)  # from cell to cell
+    counts, begin = pairs.cells.to_float(), pairs.layout.offset[:-1]
+    largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
+    told, weight = np.zeros(len(begin)), np.zeros(len(begin))
+    shapes, which = np.unique(height << 32 | width, return_inverse=True)
+    for shape in range(len(shapes)):  # those of equal shape together, side by side
+        some = np.flatnonzero(which == shape)
+        h, w = int(height[some[0]]), int(width[some[0]])
+        row, column = np.divmod(np.arange(h * w)[:, None], w)
+        place = begin[some] + row * down[some] + column * across[some]
+        for mass in counts:
+            share = mass[place].reshape(h, w, len(some)) / largest
+            rows, columns = share.sum(axis=1), share.sum(axis=0)
+            group = rows.sum(axis=0)
+            told[some] += times_log(share).sum(axis=(0, 1)) + times_log(group)
+            told[some] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
+            weight[some] += group
+    told = told / np.maximum(weight, 5e-324)
+    return np.where(told > NOTHING, told, 0.0), weight * largest
+
+
+def relevance(levels: Tables) -> Float:
+    """n I(x; c) of each column from its table: (columns,)."""
+    table, _ = levels.layout.cells
+    counts = levels.cells.to_float()
+    largest = max(float(counts.max(initial=0.0)), 5e-324)
+
+    share, d = counts / largest, len(levels.tables)
+    told = sum_by_place(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
+    groups = np.array([sum_by_place(table, row, d) for row in share]).reshape(len(share), d)
+    told += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
+    return np.maximum(told, 0.0) * largest
+
+
+def sum_by_place(place: Int, terms: Float, places: int) -> Float:
+    """Sums of the terms of each place: (places,)."""
+    return np.bincount(place, terms, minlength=places).astype(np.float64, copy=False)
+
+
+def times_log(x: Float) -> Float:
+    """x log x, 0 where x is 0."""
+    out: Float = np.log(np.maximum(x, 5e-324)) * x
+    return out
+
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 

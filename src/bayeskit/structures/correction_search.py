@@ -12,13 +12,11 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.levels import Domain
-from bayeskit.numerics.additive import FRONT, ROUGH, AdditiveTables
-from bayeskit.numerics.information import best_first
-from bayeskit.numerics.log_linear import Evidence
-from bayeskit.statistics.rows import Rows
+from bayeskit.numerics.cut_points import best_first
+from bayeskit.numerics.log_linear import FRONT, ROUGH, AdditiveTables, Evidence
+from bayeskit.statistics.content import Units
+from bayeskit.statistics.rows import ContentOrder, Rows
 from bayeskit.statistics.sliced import Slices
-from bayeskit.statistics.units import Units
-from bayeskit.structures.content_order import ContentOrder
 from bayeskit.structures.correction import ColumnCorrection, Correction, PairCorrection, pack, words_of
 from bayeskit.structures.joined import class_share, evidence_strengths
 

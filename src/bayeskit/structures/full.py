@@ -23,12 +23,9 @@ from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
 from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.cells import Cells
-from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
-from bayeskit.structures.downdate import left_out
-from bayeskit.structures.factor import factor_of
-from bayeskit.structures.joint import Joint, LeftOutRows
-from bayeskit.structures.normals import Normals, mixture_log_density
+from bayeskit.structures.covariance import FLAT, SHAPES, factor_of, refuse_singular
+from bayeskit.structures.joint import Cells, Joint, LeftOutRows
+from bayeskit.structures.normals import Normals, left_out, mixture_log_density
 from bayeskit.structures.numbers import Numbers, Points, moments_of
 from bayeskit.validation import keep, number
 

@@ -19,7 +19,7 @@ from bayeskit.portable.nodes import Network, split
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import Symbol
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.discrete import FactorDensity
 
 LEAST = -1e300  # a logarithm that is still a number
 CELLS = 1_000_000  # of a table made to sum a missing value out, classes included

@@ -16,12 +16,11 @@ from bayeskit.data.schema import KINDS
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
-from bayeskit.numerics.information import best_first
+from bayeskit.numerics.cut_points import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.discrete import MDLP, Discrete
-from bayeskit.structures.factored import RatioDensity
+from bayeskit.structures.discrete import MDLP, Discrete, RatioDensity
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of

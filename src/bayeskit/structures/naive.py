@@ -16,8 +16,7 @@ from bayeskit.densities.density import Density, Factored, SupportsLeftOut, Worke
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import MergeError
 from bayeskit.statistics.statistic import Product
-from bayeskit.structures.choice import ChoiceDensity, Sum, weigh_together
-from bayeskit.structures.family_trial import Chosen, FamilyTrial
+from bayeskit.structures.choice import ChoiceDensity, Chosen, FamilyTrial, Sum, weigh_together
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.wrapped import weigh
 

@@ -24,8 +24,7 @@ from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.conditional import BOTH, CLASS, SHARES, Conditional, Margin
-from bayeskit.structures.discrete import Smoothed
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.discrete import FactorDensity, Smoothed
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.validation import keep, positive
 

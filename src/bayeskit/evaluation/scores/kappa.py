@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.agreement import agreement, dirichlet_interval
+from bayeskit.evaluation.intervals import agreement, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
 from bayeskit.numerics.rates import Interval, ratio
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.agreement import agreement, dirichlet_interval
+from bayeskit.evaluation.intervals import agreement, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
 from bayeskit.numerics.rates import Interval
 
