@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,13 +31,13 @@ from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
+from bayeskit.estimators.fold_models import fit_folds, fit_to, labelled_rows, split_rows
 from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose_all, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper
-from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.grouping import table_columns
 from bayeskit.evaluation.learned_rows import LearnedRows, Strata
-from bayeskit.evaluation.methods import CrossValidation, Holdout, Split
+from bayeskit.evaluation.methods import Holdout
 from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec
 from bayeskit.evaluation.refit import logs_of
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -152,35 +150,23 @@ class Conformal(AnyWrapper):
             densities, up to a factor. The promise then holds of these others (Tibshirani and others 2019).
         """
         how = self._check_settings()
-        given = LabelledTable.of(X, y)
-        known = np.flatnonzero(given.rows.counted)
-        if len(known) < len(given.rows):
-            warnings.warn(f"{len(given.rows) - len(known)} rows have no label and are left out", stacklevel=2)
-        features, labels, _ = given.take(known)
-        sample = LabelledTable.of(features, labels)
+        given, known, sample = labelled_rows(X, y)
         weights = self._ratio(ratio, len(given.rows))[known]
         if self.method in ("full", "jackknife+"):
             spec = self.estimator.fold_spec() if isinstance(self.estimator, SupportsSpec) else None
             rows = LearnedRows.of(spec, type(self.estimator).__name__, sample, self.method)
-            fitted = self._fit_to(given, known)
+            fitted = fit_to(self.estimator, given, known)
             rows = replace(rows, model=fitted.model_)
             return self._adopt(how, fitted, (), sample, np.zeros(len(known), dtype=np.int64), weights, rows)
         if self.method == "cv+":
-            split = self._split(sample)
-            fitted = self._fit_to(given, known)
-            return self._adopt(how, fitted, self._fold_models(sample, split), sample, split.fold, weights)
+            split = split_rows(self.folds, sample, self._rng(0))
+            fitted = fit_to(self.estimator, given, known)
+            return self._adopt(how, fitted, fit_folds(self.estimator, sample, split), sample, split.fold, weights)
         (split,) = Holdout(self.calibration_size).splits(sample.rows, self._rng(0))
         train, test = np.flatnonzero(split.fold == 1), np.flatnonzero(split.fold == 0)
-        fitted = self._fit_to(given, known[train])
-        return self._around(how, fitted, take_rows(features, test), labels[test], weights[test])
-
-    def _fit_to(self, given: LabelledTable, rows: Int) -> Any:
-        """A copy of the classifier, fitted to some rows; it learns the name of the target, if that is a column."""
-        if isinstance(given.y, str) and isinstance(self.estimator, BayesClassifier | Wrapper):
-            table = pa.table(dict(given.X)) if isinstance(given.X, Mapping) else given.X
-            return clone(self.estimator).fit(take_rows(table, rows), given.y)
-        X, y, _ = given.take(rows)
-        return clone(self.estimator).fit(X, y)
+        fitted = fit_to(self.estimator, given, known[train])
+        held, labels, _ = sample.take(test)
+        return self._around(how, fitted, held, labels, weights[test])
 
     def around(self, fitted: Classifier, X: TableLike, y: LabelsLike, ratio: ColumnLike | None = None) -> Self:
         """Split conformal prediction of a classifier that is fitted already, by rows that are new to it.
@@ -210,25 +196,6 @@ class Conformal(AnyWrapper):
                 f"of it, or leave it out"
             )
         return self._adopt(how, fitted, (fitted,), sample, np.zeros(len(sample.rows), dtype=np.int64), weights)
-
-    def _split(self, sample: LabelledTable) -> Split:
-        """One division of the rows into folds."""
-        splits = list(CrossValidation(self.folds).splits(sample.rows, self._rng(0)))
-        if len(splits) > 1:
-            raise InputError(f"folds={self.folds!r} tests rows more than once; give a number of folds")
-        return splits[0]
-
-    def _fold_models(self, sample: LabelledTable, split: Split) -> tuple[Any, ...]:
-        """The classifier of all rows but those of each fold."""
-        spec = self.estimator.fold_spec() if isinstance(self.estimator, SupportsSpec) else None
-        if spec is not None and isinstance(self.estimator, SupportsSpec):
-            models = Algebra(spec, sample).fold_models(split)[1]
-            return tuple(self.estimator.with_model(models[f]) for f in split.tested)
-        found = []
-        for f in split.tested:
-            X, y, _ = sample.take(np.flatnonzero(split.training(f)))
-            found.append(clone(self.estimator).fit(X, y))
-        return tuple(found)
 
     def _adopt(
         self,
