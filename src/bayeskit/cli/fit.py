@@ -17,6 +17,7 @@ from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarge
 from bayeskit.cli.output import Saying, command_line, notes, trying
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates
+from bayeskit.errors import UsageError
 
 MOST = 300_000  # rows that are kept at hand to be ranked among
 NEW = "NEW.csv"  # what a user has yet to name
