@@ -36,7 +36,7 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {  # of one column, and what is asked
 SETTINGS = {"Binomial": "Binomial(trials=12)"}
 NAMES = [*sorted(families()), "Gaussian(predictive=True)"]
 CASES = [(name, x) for name in NAMES for x in VALUES.get(name, (SIZE, [0.4, 2.5, 12.0]))[1]]
-NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|inf\w*)"
+NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|inf)"
 FORMULAS = {  # what a formula means, by SciPy
     rf"N\({NUMBER}; mean {NUMBER}, deviation {NUMBER}\)": stats.norm.pdf,
     rf"LogNormal\({NUMBER}; of log x mean {NUMBER}, deviation {NUMBER}\)": lambda x, m, s: (
@@ -108,7 +108,7 @@ def test_every_factor_is_a_fraction_or_says_where_it_comes_from(name: str, x: An
         if factor.formulas:
             values = np.array([work_out(f, label) for f, label in zip(factor.formulas, "ab", strict=True)])
             values = values / values.max() if factor.relative else values
-            np.testing.assert_allclose(values, np.exp(factor.log), rtol=2e-4)  # six digits are shown
+            np.testing.assert_allclose(values, np.exp(factor.log), rtol=1e-3)  # six digits are shown
         for ratio, log in zip(factor.ratios, factor.log, strict=bool(factor.ratios)):
             assert work_out(str(ratio), "") == pytest.approx(float(ratio), rel=1e-9)
             assert float(ratio) == pytest.approx(np.exp(log), rel=1e-9)
