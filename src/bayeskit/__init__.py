@@ -16,8 +16,10 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from bayeskit.keywords import guide
+
 _PLACES = {
-    "AJE": "bayeskit.estimators.joined",
+    "AJE": "bayeskit.estimators.augmented",
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
@@ -43,9 +45,9 @@ _PLACES = {
     "Calibrated": "bayeskit.estimators.calibrated",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
-    "decide": "bayeskit.decision.decision",
+    "decide": "bayeskit.decision.costs",
     "bayes_error": "bayeskit.decision.error",
-    "bayes_rule": "bayeskit.decision.bayes_rule",
+    "bayes_rule": "bayeskit.decision.independence",
     "independence": "bayeskit.decision.independence",
     "evaluate": "bayeskit.evaluation.evaluate",
     "date_features": "bayeskit.data.dates",
@@ -62,6 +64,7 @@ _PLACES = {
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
     "export": "bayeskit.targets.door",
+    "register_onnx": "bayeskit.estimators.onnx",
 }
 _ELSEWHERE = {  # names that other libraries have
     "cross_validate": "evaluate(model, X, y, 5) cross-validates",
@@ -89,7 +92,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"bayeskit.{name}")
     if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+        return guide(getattr(import_module(_PLACES[name]), name))
     hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
     raise AttributeError(f"module 'bayeskit' has no attribute {name!r}{hint}")
 

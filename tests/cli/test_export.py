@@ -32,6 +32,15 @@ def test_standard_output_has_the_text_alone(run, model):
     assert run("export", model, "--to", "javascript")[:2] == (0, bk.export(bk.load(model), "javascript"))
 
 
+def test_a_graph_is_written_and_replaced(run, model, here):
+    ask = ("export", model, "--to", "onnx", "-o", "model.onnx")
+    assert run(*ask)[0] == 0
+    assert (here / "model.onnx").read_bytes() == bk.export(bk.load(model), "onnx")
+    assert run(*ask)[0] == 0
+    (here / "mine.onnx").write_bytes(b"another")
+    assert run("export", model, "--to", "onnx", "-o", "mine.onnx")[0] != 0
+
+
 def test_what_cannot_be_is_said(run, model):
     code, _, said = run("export", model, "--to", "sql")
     assert code != 0

@@ -18,12 +18,13 @@ import cluster
 import server
 from bayeskit.densities.density import Density
 from bayeskit.errors import InputError
-from bayeskit.portable.evaluation import evaluate
+from bayeskit.portable.symbol import evaluate
 from bayeskit.structures import naive
 from portable_cases import CASES, case, inputs, table
 
 CLOSE = 1e-9
 NAMES = sorted(CASES)
+TREES = {"Forest", "ForestMissing"}  # no formulas
 SLOW = {"A2DE", "KernelBackoff", "Pool", "Auto"}  # long queries
 
 
@@ -110,13 +111,117 @@ def quoted(name):
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
-@pytest.mark.parametrize("name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
+@pytest.mark.parametrize(
+    "name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n not in TREES]
+)
 def test_a_query_says_what_the_model_does(name, dialect):
     model, rows, true, held = compared(name)
     found = answers(bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"]), rows, dialect)
     agree(found[[f"P({c})" for c in model.classes_]], true, held)
     sure = np.sort(true, axis=1)[:, -1] - np.sort(true, axis=1)[:, -2] > CLOSE
     assert found["prediction"][sure & held].tolist() == model.classes_[true.argmax(axis=1)][sure & held].tolist()
+
+
+def tensors(session, rows, none):
+    """The columns as a graph takes them: texts, or doubles."""
+    given = {}
+    for one in session.get_inputs():
+        text = one.type == "tensor(string)"
+        empty = none if text else np.nan
+        values = [empty if pd.isna(v) else v if text else float(v) for v in rows[one.name]]
+        given[one.name] = np.array(values, dtype=object if text else np.float64).reshape(-1, 1)
+    return given
+
+
+def run_onnx(made, rows, none=""):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(made)
+    return session.run(["label", "probabilities"], tensors(session, rows, none))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in TREES])
+def test_a_graph_says_what_the_model_does(name):
+    model, rows, true, held = compared(name)
+    label, proba = run_onnx(bk.export(model, "onnx", missing="(none)"), rows, "(none)")
+    assert proba.dtype == np.float64
+    agree(proba, true, held)
+    sure = np.sort(true, axis=1)[:, -1] - np.sort(true, axis=1)[:, -2] > CLOSE
+    assert label[sure & held].tolist() == model.classes_[true.argmax(axis=1)][sure & held].tolist()
+
+
+def test_a_graph_is_one_that_the_checker_of_onnx_takes():
+    onnx = pytest.importorskip("onnx")
+    for name in ("Kernel", "KDB", "CalibratedIsotonic", "FullMixed"):
+        made = onnx.load_from_string(bk.export(case(name)[0], "onnx"))
+        onnx.checker.check_model(made, full_check=True)
+        assert {o.domain: o.version for o in made.opset_import} == {"": 18, "ai.onnx.ml": 3}
+
+
+def test_labels_of_a_graph_have_the_type_of_the_classes():
+    for classes in (["a", "b"], [3, -4], [True, False], [2.0, 1.0]):
+        y = np.array(classes * 10)
+        rows = pd.DataFrame({"x": np.where(y == y[0], 0.0, 9.0) + np.arange(20) / 20})
+        label, _ = run_onnx(bk.export(bk.NaiveBayes().fit(rows, y), "onnx"), rows)
+        assert label.tolist() == y.tolist()
+        assert isinstance(label.tolist()[0], type(classes[0]))
+
+
+def test_a_graph_has_nan_where_the_model_refuses_a_row():
+    rows = pd.DataFrame({"x": [1.0, 2.0, np.inf, 3.0, np.nan], "c": ["a", "b", "a", "never", None]})
+    model = bk.NaiveBayes(unseen="error").fit(rows.head(2), ["u", "v"])
+    label, proba = run_onnx(bk.export(model, "onnx"), rows)
+    assert np.isnan(proba).all(axis=1).tolist() == [False, False, True, True, False]
+    assert label.tolist() == ["u", "v", "", "", "u"]
+
+
+def test_a_level_that_stands_for_missing_texts_is_refused():
+    model = bk.NaiveBayes().fit(pd.DataFrame({"c": ["", "b"] * 5}), ["u", "v"] * 5)
+    with pytest.raises(InputError, match="missing="):
+        bk.export(model, "onnx")
+    rows = pd.DataFrame({"c": ["", "b", None]})
+    proba = run_onnx(bk.export(model, "onnx", missing="?"), rows, "?")[1]
+    agree(proba, model.predict_proba(rows), slice(None))
+
+
+def test_many_levels_and_cuts_of_a_graph_are_found():
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"id": [f"level {i}" for i in range(10_000)], "n": rng.permutation(10_000) * 3})
+    model = bk.NaiveBayes(kinds={"n": "nominal"}).fit(rows, np.arange(10_000) % 3)
+    asked = pd.DataFrame({"id": ["level 17", "level 9999", "no", None], "n": [0, 29_997, 5, 300]})
+    agree(run_onnx(bk.export(model, "onnx"), asked)[1], model.predict_proba(asked), slice(None))
+
+
+def test_pipelines_are_converted():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    runtime = pytest.importorskip("onnxruntime")
+    assert "AutoBayes" in bk.register_onnx()
+    frame, y = table()
+    rows = frame[["age", "colour", "visits"]].dropna().reset_index(drop=True)
+    y = y[frame[["age", "colour", "visits"]].notna().all(axis=1)]
+    kinds = [("age", DoubleTensorType([None, 1])), ("colour", StringTensorType([None, 1]))]
+    kinds += [("visits", Int64TensorType([None, 1]))]
+    given = {"age": rows[["age"]].to_numpy(), "colour": rows[["colour"]].to_numpy(dtype=object),
+             "visits": rows[["visits"]].to_numpy()}  # fmt: skip
+    columns = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(sparse_output=False), ["colour"]))
+    for model in (make_pipeline(columns, bk.TAN()), bk.NaiveBayes(families={"visits": "Poisson"})):
+        fitted = model.fit(rows, y)
+        made = skl2onnx.to_onnx(fitted, initial_types=kinds).SerializeToString()
+        label, proba = runtime.InferenceSession(made).run(None, given)
+        agree(proba, fitted.predict_proba(rows), slice(None))
+        assert label.tolist() == fitted.predict(rows).tolist()
+    matrix = rows[["age", "visits"]].to_numpy(dtype=np.float64)
+    scaled = make_pipeline(StandardScaler(), bk.Calibrated(bk.FullBayes())).fit(matrix, y)
+    made = skl2onnx.to_onnx(scaled, matrix[:1]).SerializeToString()
+    agree(runtime.InferenceSession(made).run(None, {"X": matrix})[1], scaled.predict_proba(matrix), slice(None))
+    with pytest.raises(InputError, match="target_opset"):
+        skl2onnx.to_onnx(scaled, matrix[:1], target_opset=15)
+    with pytest.raises(InputError, match="learned as texts"):
+        skl2onnx.to_onnx(fitted, initial_types=[kinds[0], ("colour", DoubleTensorType([None, 1])), kinds[2]])
 
 
 def records(rows):
@@ -185,6 +290,13 @@ def test_rows_that_are_kept_are_refused_by_name():
     for target in ("sql", "javascript", "python"):
         with pytest.raises(InputError, match=r"learned rows.*NaiveBayes, FullBayes and TAN can"):
             bk.export(model, target, **({"source": "t"} if target == "sql" else {}))
+
+
+def test_trees_are_refused_where_there_are_only_formulas():
+    with pytest.raises(InputError, match=r"trees are not written as formulas; export it to javascript or python"):
+        bk.export(case("Forest")[0], "sql", source="t")
+    with pytest.raises(InputError, match="trees are not written as formulas"):
+        bk.export(case("Forest")[0], "onnx", missing="(none)")
 
 
 WORDS = [
@@ -273,6 +385,8 @@ def test_what_the_model_refuses_is_null(dialect):
         ({"target": "sql", "source": "t", "keep": ["prediction"]}, "name of an answer"),
         ({"target": "sql", "source": "t", "reasons": -1}, "number of columns"),
         ({"target": "python", "source": "t"}, "belong to SQL"),
+        ({"target": "onnx", "reasons": 2}, "belong to SQL"),
+        ({"target": "sql", "source": "t", "missing": "?"}, "belongs to onnx"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, match):

@@ -13,7 +13,6 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Json, TableLike
-from bayeskit.cli.commands import command
 from bayeskit.cli.options import (
     OFFERED,
     CostsFile,
@@ -23,6 +22,7 @@ from bayeskit.cli.options import (
     Settings,
     Target,
     Weight,
+    command,
     load_classifier,
     split_names,
 )

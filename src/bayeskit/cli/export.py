@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import Force, Kind, check_output
-from bayeskit.cli.options import CostsFile, ModelFile, split_names
+from bayeskit.cli.options import CostsFile, ModelFile, command, split_names
 from bayeskit.cli.output import Saying
 
-ENDINGS = {"sql": (".sql",), "javascript": (".js", ".mjs"), "python": (".py",)}
+ENDINGS = {"sql": (".sql",), "javascript": (".js", ".mjs"), "python": (".py",), "onnx": (".onnx",)}
 
 
 def register(app: typer.Typer) -> None:
@@ -23,23 +22,24 @@ def register(app: typer.Typer) -> None:
 def export(
     file: ModelFile,
     say: Saying,
-    to: Annotated[str, typer.Option("--to", help="sql, javascript or python.", show_default=False)],
+    to: Annotated[str, typer.Option("--to", help="sql, javascript, python or onnx.", show_default=False)],
     output: Annotated[str | None, typer.Option("--output", "-o", help="A file; standard output unless given.")] = None,
     dialect: Annotated[str, typer.Option(help="Of SQL: duckdb, sqlite, postgresql or spark.")] = "duckdb",
     source: Annotated[str | None, typer.Option(help="The table or view that SQL reads, with its schema.")] = None,
     keep: Annotated[str | None, typer.Option(help="Columns that SQL selects too: id,name")] = None,
     costs: CostsFile = None,
     reasons: Annotated[int, typer.Option(help="Columns that speak most for the prediction; in SQL.")] = 0,
+    missing: Annotated[str, typer.Option(help="The text that stands for a missing one; in ONNX.")] = "",
     force: Force = False,
 ) -> None:
-    """Write a model as SQL, a JavaScript module or a Python file that scores rows without bayeskit."""
+    """Write a model as SQL, a JavaScript module, a Python file or ONNX, which score rows without bayeskit."""
     import bayeskit as bk
     from bayeskit.replacement import replace_file
 
     if output is not None:
         endings: Mapping[str, Kind] = dict.fromkeys(ENDINGS.get(to, (Path(output).suffix,)), is_export)
         check_output(output, endings, [file, costs], force)
-    text = bk.export(
+    written: str | bytes = bk.export(
         bk.load(file),
         to,
         dialect=dialect,
@@ -47,19 +47,21 @@ def export(
         keep=split_names([keep] if keep else None),
         costs=None if costs is None else bk.Costs(costs),
         reasons=reasons,
+        missing=missing,
     )
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(written, nl=False)
         return
-    replace_file(output, [text.encode()])
-    say.answer(
-        f"{to} of {len(text):,} characters in {output}", {"target": to, "output": output, "characters": len(text)}
-    )
+    raw = written if isinstance(written, bytes) else written.encode()
+    replace_file(output, [raw])
+    say.answer(f"{to} of {len(raw):,} bytes in {output}", {"target": to, "output": output, "bytes": len(raw)})
 
 
 def is_export(path: Path) -> bool:
     """Whether a file is one that this command wrote."""
     from bayeskit.targets.door import MARK
+    from bayeskit.targets.onnx import START
 
     with open(path, "rb") as file:
-        return MARK.encode() in file.read(100)
+        begin = file.read(100)
+    return MARK.encode() in begin or begin.startswith(START)

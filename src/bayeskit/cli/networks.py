@@ -10,9 +10,8 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Label
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
-from bayeskit.cli.options import Kinds, kinds_of, parse_settings, split_names
+from bayeskit.cli.options import Kinds, command, kinds_of, parse_settings, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.errors import InputError, UsageError

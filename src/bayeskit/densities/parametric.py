@@ -18,8 +18,8 @@ from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut,
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
-from bayeskit.portable.evaluation import evaluate_at
 from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import evaluate_at
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments, View
 from bayeskit.statistics.statistic import Product

@@ -26,8 +26,7 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.decision.costs import Costs
-from bayeskit.decision.decision import Decision, decide
+from bayeskit.decision.costs import Costs, Decision, decide
 from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit.arrays import Bool, ColumnLike, Float, Int
-from bayeskit.data.foreign import as_arrow
+from bayeskit.data.frame import as_arrow
 from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.errors import InputError
 from bayeskit.model.labelled_table import LabelledTable, values_of

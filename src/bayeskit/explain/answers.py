@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import Float, Label, PriorLike
 from bayeskit.data.block import Block
-from bayeskit.decision.costs import Costs
-from bayeskit.decision.decision import decide
+from bayeskit.decision.costs import Costs, decide
 from bayeskit.errors import SchemaError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.model.model import Model

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import Array, Bool, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
-from bayeskit.data.foreign import as_list, is_array_only, is_sparse_matrix
-from bayeskit.data.frame import kind_of
+from bayeskit.data.frame import as_list, is_array_only, is_sparse_matrix, kind_of
 from bayeskit.data.hash_split import Word, splitmix
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix

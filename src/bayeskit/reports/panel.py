@@ -10,9 +10,8 @@ from bayeskit.arrays import Float, Json
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.cases import Case
-from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
-from bayeskit.reports.profile import Table
+from bayeskit.reports.profile import ABSENT, Table
 from bayeskit.reports.program import PageProgram
 from bayeskit.reports.whatif import AGREES, WhatIf
 

@@ -21,8 +21,7 @@ from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.portable.program import InputColumn, Member, Program, Term
 from bayeskit.portable.symbol import Symbol, take, total
 from bayeskit.reports.effects import EffectProbe, change_rows, usual_values, value_text
-from bayeskit.reports.inputs import InputField
-from bayeskit.reports.profile import Profile, Table
+from bayeskit.reports.profile import InputField, Profile, Table
 from bayeskit.reports.program import PageProgram
 from bayeskit.reports.whatif import WhatIf
 

@@ -1,1 +1,1 @@
-"""Targets of portable programs: SQL, JavaScript, Python."""
+"""Targets of portable programs: SQL, JavaScript, Python, ONNX."""
