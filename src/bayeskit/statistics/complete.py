@@ -11,6 +11,7 @@ import numpy as np
 from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.statistic import sizes_of
 
 
@@ -44,7 +45,8 @@ class Complete:
         return replace(self, inner=self.inner.update(replace(block, groups=groups)))
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return replace(self, inner=self.inner.place(groups, n_groups, levels))
+        placed = self.inner.place(groups, n_groups, levels)
+        return replace(self, inner=placed.without_missing() if isinstance(placed, Keyed) else placed)
 
     def over_columns(self, like: Self, /) -> Self:
         return replace(like, inner=self.inner.over_columns(like.inner))
