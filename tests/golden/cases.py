@@ -83,6 +83,13 @@ def _network_cut() -> Any:
     return bk.Network([("colour", "x"), ("x", "y")]).fit(rows, cuts={"x": 3, "y": [-0.5, 1.25]})
 
 
+def _network_numbers(method: str = "counts") -> Any:
+    data = table()
+    rows = {name: data[name] for name in ("colour", "flag", "x", "y", "hits")}
+    edges = [("colour", "flag"), ("colour", "x"), ("x", "y"), ("flag", "y"), ("y", "hits")]
+    return bk.Network(edges).fit(rows, method, iterations=3, tolerance=1.0)
+
+
 def _given() -> Any:
     rain = {"yes": 0.25, "no": 0.75}
     wet = {"yes": {"yes": 0.875, "no": 0.125}, "no": {"yes": 0.25, "no": 0.75}}
@@ -171,6 +178,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "risk_calibrated": lambda: _of(bk.RiskClassifier(bk.Calibrated(bk.NaiveBayes()), COSTS), "x", "colour"),
     "network": _network,
     "network_cut": _network_cut,
+    "network_numbers": _network_numbers,
+    "network_numbers_em": lambda: _network_numbers("em"),
     "network_em": lambda: _network("em"),
     "network_given": _given,
 }
