@@ -249,19 +249,21 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         check_is_fitted(self)
         self.check_acts()
-        costs = self.costs_ if costs is None else costs
-        return super().predict_frame(X, keep, prior, costs=costs, evidence=evidence, reasons=reasons)
+        costs, reject = self.costs_ if costs is None else costs, self.reject if reject is None else reject
+        return super().predict_frame(X, keep, prior, costs=costs, reject=reject, evidence=evidence, reasons=reasons)
 
     def check_acts(self) -> None:
-        """Refuse to put actions beside rows where it may abstain."""
-        if self.may_abstain:
+        """Refuse to put actions beside rows where it may abstain for another reason than their cost."""
+        if self.threshold is not None or self.outlier is not None:
             raise KindError(
-                "predict_frame(): RiskClassifier may abstain, which its columns do not show; call predict, or decide"
+                "predict_frame(): RiskClassifier may abstain by threshold or outlier, which its columns do not show; "
+                "call predict, or decide, or give reject="
             )
 
     def counterfactual(
