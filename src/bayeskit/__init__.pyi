@@ -18,6 +18,7 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.conformal import Conformal as Conformal
 from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
@@ -56,6 +57,7 @@ __all__ = [  # noqa: RUF022
     "AutoBayes",
     "Bootstrap632",
     "Calibrated",
+    "Conformal",
     "Confusion",
     "CorrectedNaiveBayes",
     "Costs",

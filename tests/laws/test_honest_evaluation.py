@@ -74,6 +74,15 @@ OWN: dict[tuple[str, str], list[Any]] = {
     ("NaiveBayes", "smoothing"): [0.0, 3.0, MEstimate(2.0)],
     ("NaiveBayes", "backoff"): [0.1],
     ("AODE", "n"): [2],
+    ("Conformal", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],
+    ("Conformal", "coverage"): [0.5],
+    ("Conformal", "method"): ["cv+"],
+    ("Conformal", "folds"): [3],
+    ("Conformal", "conformity_score"): ["margin"],
+    ("Conformal", "by"): ["class"],
+    ("Conformal", "calibration_size"): [0.5],
+    ("Conformal", "randomised"): [True],
+    ("Conformal", "rank"): [2],
     ("AJE", "n"): [2],
     ("KDB", "k"): [1],
     ("KNNBayes", "k"): [3],
@@ -90,6 +99,7 @@ OWN: dict[tuple[str, str], list[Any]] = {
 BASE: dict[str, dict[str, Any]] = {
     "Calibrated": {"estimator": bk.NaiveBayes()},
     "RiskClassifier": {"estimator": bk.NaiveBayes()},
+    "Conformal": {"estimator": bk.NaiveBayes()},
     "AutoBayes": {"fast": True},
     "ProbabilityForest": {"trees": 10},
 }

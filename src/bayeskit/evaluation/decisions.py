@@ -133,13 +133,13 @@ def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: 
         return given
     actions = actions_of(model, classes)
     if given is not None:
-        own = decider.reject if isinstance(decider, Decider) else None
+        own = decider.reject_cost if isinstance(decider, Decider) else None
         return DecisionCosts(given.table, own if given.reject is None else given.reject, given.actions, actions)
     if decider.costs is None and not decider.may_abstain:
         return None
     table = Costs.of(decider.costs, classes.tolist())
-    priced = decider.costs is not None or decider.reject is not None
-    return DecisionCosts(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
+    priced = decider.costs is not None or decider.reject_cost is not None
+    return DecisionCosts(table.matrix_for(classes), decider.reject_cost, table.actions, actions, priced, given=False)
 
 
 def _decider(model: Classifier) -> Any:
