@@ -36,6 +36,7 @@ from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
 from bayeskit.estimators.structure import learn_network as learn_network
+from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
@@ -79,6 +80,7 @@ __all__ = [  # noqa: RUF022
     "Reading",
     "RiskClassifier",
     "TAN",
+    "VennAbers",
     "bayes_error",
     "bayes_rule",
     "compare",

@@ -168,6 +168,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "calibrated_sigmoid": lambda: _of(bk.Calibrated(bk.TAN(), "sigmoid", folds=3), "x", "colour"),
     "calibrated_isotonic": lambda: _of(bk.Calibrated(bk.NaiveBayes(), "isotonic", random_state=1), "x", "colour"),
     "calibrated_pool": lambda: _of(bk.Calibrated(bk.AutoBayes(fast=True), folds=2), "x", "colour"),
+    "venn_abers": lambda: _of(bk.VennAbers(bk.TAN(), folds=2), "x", "colour"),
+    "venn_abers_loo": lambda: _of(bk.VennAbers(bk.NaiveBayes(), "loo"), "x", "colour"),
     "conformal": lambda: _of(bk.Conformal(bk.NaiveBayes(), 0.8, by=["class", "colour"]), "x", "colour"),
     "conformal_jackknife": lambda: _of(bk.Conformal(bk.FullBayes(), 0.8, "jackknife+"), "x", "y"),
     "conformal_cv": lambda: _of(bk.Conformal(bk.TAN(), 0.8, "cv+", folds=3, conformity_score="aps"), "x", "colour"),

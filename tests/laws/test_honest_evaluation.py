@@ -76,6 +76,9 @@ OWN: dict[tuple[str, str], list[Any]] = {
     ("AODE", "n"): [2],
     ("Conformal", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],
     ("Conformal", "coverage"): [0.5],
+    ("VennAbers", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],
+    ("VennAbers", "method"): ["inductive", "loo"],
+    ("VennAbers", "calibration_size"): [0.5],
     ("Conformal", "method"): ["cv+"],
     ("Conformal", "folds"): [3],
     ("Conformal", "conformity_score"): ["margin"],
@@ -100,6 +103,7 @@ BASE: dict[str, dict[str, Any]] = {
     "Calibrated": {"estimator": bk.NaiveBayes()},
     "RiskClassifier": {"estimator": bk.NaiveBayes()},
     "Conformal": {"estimator": bk.NaiveBayes()},
+    "VennAbers": {"estimator": bk.NaiveBayes()},
     "AutoBayes": {"fast": True},
     "ProbabilityForest": {"trees": 10},
 }

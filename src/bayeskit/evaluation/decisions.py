@@ -99,8 +99,13 @@ class Actions:
     def encode(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
         """The code of each action taken, (n,), and the actions with those that are new."""
         code = {name: k for k, name in enumerate(self.names)}
-        listed = taken.tolist() if isinstance(taken, np.ndarray) else list(taken)
-        codes = np.array([code.setdefault(name, len(code)) for name in listed], dtype=np.int64)
+        if isinstance(taken, np.ndarray) and taken.dtype != object:
+            different, first, place = np.unique(taken, return_index=True, return_inverse=True)
+            for name in different[np.argsort(first)].tolist():
+                code.setdefault(name, len(code))
+            codes = np.array([code[name] for name in different.tolist()], dtype=np.int64)[place]
+        else:
+            codes = np.array([code.setdefault(name, len(code)) for name in list(taken)], dtype=np.int64)
         return codes, replace(self, others=tuple(code)[len(self.classes) :])
 
 
