@@ -228,8 +228,8 @@ class RiskClassifier(AnyWrapper):
         others = self.threshold, self.outlier, self.novelty, self.reject if self.reject_cost is None else None
         if any(reason is not None for reason in others):
             raise KindError(
-                "predict_frame(): RiskClassifier may abstain by threshold, outlier, novelty or set, which its columns do "
-                "not show; call predict, or decide"
+                "predict_frame(): RiskClassifier may abstain by threshold, outlier, novelty or set, which its columns "
+                "do not show; call predict, or decide"
             )
 
     def counterfactual(
