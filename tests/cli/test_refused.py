@@ -52,7 +52,6 @@ WRONG = {
     "an arc that is none": (["network", "learn", "first.csv", "-o", "n.bif", "--required", "ab"], 2, "parent>child"),
     "a target for a table": (["evaluate", "first.csv"], 2, "--target"),
     "two tables": (["evaluate", "first.csv", "second.csv", "-t", "diagnosis"], 2, "no model file"),
-    "a pool on a cluster": (["fit", "lake", "-t", "x", "-m", "auto", "--engine", "spark"], 2, "not learned on Spark"),
     "answers of a cluster without a place": (["predict", "m.bayes", "lake", "--engine", "spark"], 2, "--output"),
     "answers of a cluster in a file": (
         ["predict", "m.bayes", "lake", "--engine", "spark", "-o", "first.csv"],

@@ -161,9 +161,9 @@ def _describe_wrapper(fitted: Classifier) -> list[str]:
 
 
 def _prior(labels: Sequence[Label], prior: Float) -> str:
-    shown = [f"{text(label)} {number(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
+    shown = [f"“{text(label)}” {percent(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
     more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
-    return f"<p>Prior: {', '.join(shown)}{more}.</p>"
+    return f"<p>Before it sees a column (the prior): {', '.join(shown)}{more}.</p>"
 
 
 def _describe_model(record: Model) -> list[str]:
