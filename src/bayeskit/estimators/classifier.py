@@ -188,7 +188,7 @@ class BayesClassifier(Views, Learner):
     ) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
-        The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
+        The map is fitted to what it says of these rows. To calibrate on the
         rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
         """
         from bayeskit.estimators.calibrated import Calibrated

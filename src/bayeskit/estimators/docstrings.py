@@ -46,7 +46,7 @@ ROWS = {  # parameters of methods
         The class it is compared with; needed with more than two classes.""",
     "column": """str
         Its name.""",
-    "method": """{"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+    "method": """{"sigmoid", "isotonic", "temperature", "beta", "quadratic", "vector", "auto"}, default "sigmoid"
         The map that is fitted, as in ``Calibrated``.""",
     "other": """classifier
         Another one of the same kind and settings.""",
