@@ -44,6 +44,7 @@ CLASSIFIERS = {
     "AutoBayes": lambda: bk.AutoBayes(max_candidates=2),
     "Calibrated": lambda: bk.Calibrated(bk.NaiveBayes()),
     "Calibrated pool": lambda: bk.Calibrated(bk.AutoBayes(fast=True), folds=2),
+    "VennAbers": lambda: bk.VennAbers(bk.NaiveBayes()),
     "Conformal": lambda: bk.Conformal(bk.NaiveBayes()),
     "Conformal by folds": lambda: bk.Conformal(bk.Calibrated(bk.NaiveBayes()), method="cv+", folds=3),
     "RiskClassifier": lambda: bk.RiskClassifier(bk.NaiveBayes()),

@@ -13,6 +13,7 @@ BUNDLES = {
     "Calibrated": "calibrated",
     "RiskClassifier": "risk_classifier",
     "Conformal": "conformal",
+    "VennAbers": "venn_abers",
 }  # of others
 LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest"}  # than format 1
 ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES | LATER
