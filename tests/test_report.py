@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
 from bayeskit.reports.one_class import OneClass
-from bayeskit.reports.packed import Store
+from bayeskit.reports.program import Store
 
 VOID = {"meta", "link", "line", "circle", "polyline", "input", "img", "br"}
 

@@ -1,7 +1,8 @@
 """Bayesian classification on exact, mergeable statistics.
 
-Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated RiskClassifier
-Networks      Network learn_network read_bif write_bif
+Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
+              RiskClassifier
+Networks      Network learn_network read_bif write_bif read_network write_network
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
 Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions     Costs decide bayes_error; bayes_rule independence
@@ -16,8 +17,10 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from bayeskit.keywords import guide
+
 _PLACES = {
-    "AJE": "bayeskit.estimators.joined",
+    "AJE": "bayeskit.estimators.augmented",
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
@@ -34,18 +37,22 @@ _PLACES = {
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
+    "read_network": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
+    "write_network": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
     "Reading": "bayeskit.engines.reading",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "ProbabilityForest": "bayeskit.estimators.forest",
     "Calibrated": "bayeskit.estimators.calibrated",
+    "Conformal": "bayeskit.estimators.conformal",
+    "VennAbers": "bayeskit.estimators.venn",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
-    "decide": "bayeskit.decision.decision",
+    "decide": "bayeskit.decision.costs",
     "bayes_error": "bayeskit.decision.error",
-    "bayes_rule": "bayeskit.decision.bayes_rule",
+    "bayes_rule": "bayeskit.decision.independence",
     "independence": "bayeskit.decision.independence",
     "evaluate": "bayeskit.evaluation.evaluate",
     "date_features": "bayeskit.data.dates",
@@ -91,7 +98,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"bayeskit.{name}")
     if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+        return guide(getattr(import_module(_PLACES[name]), name))
     hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
     raise AttributeError(f"module 'bayeskit' has no attribute {name!r}{hint}")
 

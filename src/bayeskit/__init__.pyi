@@ -5,30 +5,33 @@ from bayeskit import smoothing as smoothing
 from bayeskit.data.dates import date_features as date_features
 from bayeskit.data.kinds import Nominal as Nominal
 from bayeskit.data.kinds import Ordinal as Ordinal
-from bayeskit.decision.bayes_rule import bayes_rule as bayes_rule
 from bayeskit.decision.costs import Costs as Costs
-from bayeskit.decision.decision import decide as decide
+from bayeskit.decision.costs import decide as decide
 from bayeskit.decision.error import bayes_error as bayes_error
+from bayeskit.decision.independence import bayes_rule as bayes_rule
 from bayeskit.decision.independence import independence as independence
 from bayeskit.engines.reading import Reading as Reading
+from bayeskit.estimators.augmented import AJE as AJE
 from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.conformal import Conformal as Conformal
 from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
 from bayeskit.estimators.forest import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.full import FullBayes as FullBayes
-from bayeskit.estimators.joined import AJE as AJE
 from bayeskit.estimators.knn import KNNBayes as KNNBayes
 from bayeskit.estimators.naive import NaiveBayes as NaiveBayes
 from bayeskit.estimators.network import Network as Network
 from bayeskit.estimators.network import read_bif as read_bif
+from bayeskit.estimators.network import read_network as read_network
 from bayeskit.estimators.network import write_bif as write_bif
+from bayeskit.estimators.network import write_network as write_network
 from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
 from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
@@ -36,6 +39,7 @@ from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
 from bayeskit.estimators.stream import Stream as Stream
 from bayeskit.estimators.structure import learn_network as learn_network
+from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
@@ -57,6 +61,7 @@ __all__ = [  # noqa: RUF022
     "AutoBayes",
     "Bootstrap632",
     "Calibrated",
+    "Conformal",
     "Confusion",
     "CorrectedNaiveBayes",
     "Costs",
@@ -79,6 +84,7 @@ __all__ = [  # noqa: RUF022
     "RiskClassifier",
     "Stream",
     "TAN",
+    "VennAbers",
     "bayes_error",
     "bayes_rule",
     "compare",
@@ -98,9 +104,11 @@ __all__ = [  # noqa: RUF022
     "panel",
     "plots",
     "read_bif",
+    "read_network",
     "register_onnx",
     "report",
     "smoothing",
     "write_bif",
+    "write_network",
 ]
 __version__: str

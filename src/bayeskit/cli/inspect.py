@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit as bk
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
-from bayeskit.cli.options import ModelFile, exact, parse_settings
+from bayeskit.cli.options import ModelFile, command, exact, parse_settings
 from bayeskit.cli.output import Saying, command_line
 from bayeskit.model.journal import as_record
 
@@ -92,7 +91,7 @@ def rule(
     evidence: Annotated[str | None, typer.Option(help="P(e); one hypothesis alone needs it.")] = None,
 ) -> None:
     """Bayes' rule on numbers, P(h | e) = P(e | h) P(h) / P(e); fractions such as 1/50000 are exact."""
-    from bayeskit.decision.bayes_rule import bayes_rule
+    from bayeskit.decision.independence import bayes_rule
 
     total = None if evidence is None else exact(evidence, "--evidence")
     found = bayes_rule(_parse_prior(prior, "--prior"), _parse_prior(likelihood, "--likelihood"), total)
@@ -112,7 +111,7 @@ def demo(
     force: Force = False,
 ) -> None:
     """Learn from the embedded example through DuckDB, judge on rows held out, explain one case, learn and forget."""
-    from bayeskit.cli.demo import main
+    from bayeskit.cli.example import demonstrate
 
     check_output(output, REPORT, [], force)
-    main(report=output)
+    demonstrate(report=output)

@@ -1,20 +1,26 @@
-"""Options of a model, and the texts of options as values."""
+"""Options of a model, the texts of options as values, and commands from functions that share them."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 import bayeskit
 from bayeskit.arrays import Json, Label
 from bayeskit.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MODELS = {  # by the name a user types; those are offered that this version has
     "naive": "NaiveBayes",
@@ -37,6 +43,12 @@ ModelFile = Annotated[Path, typer.Argument(help="A .bayes model file.", show_def
 Target = Annotated[str, typer.Option("--target", "-t", help="The column with the classes.", show_default=False)]
 Weight = Annotated[str | None, typer.Option(help="A column with the weights of the rows.")]
 Prior = Annotated[str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9")]
+Reject = Annotated[
+    float | None,
+    typer.Option(
+        help="The cost of leaving a row undecided; without --costs being wrong costs 1, so 0.3 asks for 70 % certainty."
+    ),
+]
 CostsFile = Annotated[
     Path | None, typer.Option(help="A CSV table of costs: a row for each class, a column for each action.")
 ]
@@ -240,3 +252,42 @@ def _value(text: str) -> str | float | None:
         except ValueError:
             continue
     return text
+
+
+def command(app: typer.Typer, function: Callable[..., None], example: str) -> None:
+    """Add a function as a command; a parameter that is a dataclass stands for the options that are its fields."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in signature(function).parameters.items():
+        if is_dataclass(kind := hints[name]):
+            groups[name] = kind
+            parameters += _options(kind)
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+
+    def run(**given: object) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        try:
+            function(**given, **made)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough; what is left is written to nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    vars(run)["__signature__"] = Signature(parameters)
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    app.command(epilog=f"Example: {example}")(run)
+
+
+def _options(kind: DataclassInstance | type[DataclassInstance]) -> list[Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        Parameter(
+            f.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if f.default is MISSING else f.default,
+            annotation=hints[f.name],
+        )
+        for f in fields(kind)
+    ]

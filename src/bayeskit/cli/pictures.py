@@ -11,9 +11,8 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Json, Label
-from bayeskit.cli.commands import command
 from bayeskit.cli.destination import DRAWING, Force, check_output
-from bayeskit.cli.options import ModelFile, Prior, load_classifier, prior_of, split_names
+from bayeskit.cli.options import ModelFile, Prior, command, load_classifier, prior_of, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Rows, open_source

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from bayeskit.arrays import Json, KindsLike, Label, MissingLike
-from bayeskit.data.foreign import as_list, is_category, is_ordered
+from bayeskit.data.frame import as_list, is_category, is_ordered
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema

@@ -23,7 +23,7 @@ from bayeskit.estimators.learner import any_table
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
 from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.numerics.information import of_levels, of_numbers
+from bayeskit.numerics.cut_points import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.statistic import Product

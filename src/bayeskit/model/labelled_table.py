@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import Array, Bool, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
-from bayeskit.data.foreign import as_list, is_array_only, is_sparse_matrix
-from bayeskit.data.frame import kind_of
+from bayeskit.data.frame import as_list, is_array_only, is_sparse_matrix, kind_of
 from bayeskit.data.hash_split import Word, splitmix
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
@@ -77,7 +76,8 @@ class LabelledTable:
         codes = np.append(levels.codes_in(classes), -1)[codes]
         if len(classes) < least:
             raise InputError(
-                f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
+                f"{f'column {y!r}' if isinstance(y, str) else 'y'} has "
+                f"{'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"
             )
         rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _number_groups(groups, n))

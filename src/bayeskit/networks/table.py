@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Frame, Label
-from bayeskit.data.foreign import as_list, is_frame
-from bayeskit.data.frame import align, frame, html_table, shorten
+from bayeskit.data.frame import align, as_list, frame, html_table, is_frame, shorten
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.memory import check_memory
-from bayeskit.numerics.information import of_levels, of_numbers
+from bayeskit.numerics.cut_points import of_levels, of_numbers
 from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Search, Tree
 from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.bins import Bins

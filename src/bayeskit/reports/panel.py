@@ -10,9 +10,8 @@ from bayeskit.arrays import Float, Json
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.cases import Case
-from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
-from bayeskit.reports.profile import Table
+from bayeskit.reports.profile import ABSENT, Table
 from bayeskit.reports.program import PageProgram
 from bayeskit.reports.whatif import AGREES, WhatIf
 
@@ -96,8 +95,9 @@ def _costs(evaluation: Evaluation) -> Json:
     """Costs as given, else one for every mistake."""
     decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
     if decision_costs is None:
-        return {"actions": labels, "costs": (1 - np.eye(len(labels))).tolist(), "reject": None}
+        return {"actions": labels, "costs": (1 - np.eye(len(labels))).tolist(), "reject": None, "priced": False}
     actions = [str(a) for a in decision_costs.actions] or [
         f"action {a + 1}" for a in range(decision_costs.table.shape[1])
     ]
-    return {"actions": actions, "costs": decision_costs.table.tolist(), "reject": decision_costs.reject}
+    costs = {"actions": actions, "costs": decision_costs.table.tolist()}
+    return {**costs, "reject": decision_costs.reject, "priced": decision_costs.priced}

@@ -9,10 +9,8 @@ import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Int
 from bayeskit.portable.program import Portable, Program, Unportable, numbers_of
-from bayeskit.reports.inputs import questions
-from bayeskit.reports.packed import Store
-from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import PageProgram
+from bayeskit.reports.profile import Profile, Table, questions
+from bayeskit.reports.program import PageProgram, Store
 
 AGREES = 1e-6  # what a panel may differ from Python
 FAR = 1e-4  # a panel that differs by more is left out

@@ -19,7 +19,7 @@ from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
-from bayeskit.numerics.information import best_first
+from bayeskit.numerics.cut_points import best_first
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import logsum, take, total, where
 from bayeskit.statistics.bins import Bins

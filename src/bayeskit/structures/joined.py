@@ -16,7 +16,7 @@ from bayeskit.data.schema import KINDS
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
-from bayeskit.numerics.information import best_first
+from bayeskit.numerics.cut_points import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
