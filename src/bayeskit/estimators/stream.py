@@ -63,7 +63,15 @@ class Stream:
         self._reader: RowReader | None = None
 
     def learn_one(self, x: Mapping[str, Any], y: Label) -> None:
-        """Learn a row: a value for each column (those left out are missing), and its class."""
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+        y : label
+            Its class.
+        """
         if not self._columns:
             self._columns = tuple(x)
         elif x.keys() - set(self._columns):
@@ -76,13 +84,33 @@ class Stream:
             self.counted()
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
-        """P(class | row) by class; nothing as long as nothing was counted, for which two classes are waited for."""
+        """P(class | row) by class; nothing as long as nothing was counted, for which two classes are waited for.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+
+        Returns
+        -------
+        dict
+        """
         if not self._classifier._fitted:
             return {}
         return dict(zip(self._classifier.classes_.tolist(), self._posterior(x).tolist(), strict=True))
 
     def predict_one(self, x: Mapping[str, Any]) -> Label | None:
-        """The most probable class; None as long as nothing was counted."""
+        """The most probable class; None as long as nothing was counted.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+
+        Returns
+        -------
+        label
+        """
         proba = self.predict_proba_one(x)
         return max(proba, key=proba.__getitem__) if proba else None
 
@@ -90,6 +118,10 @@ class Stream:
         """The classifier, with every row counted.
 
         A row that it refuses is left out, and the error says which; the others stay learned.
+
+        Returns
+        -------
+        classifier
         """
         if self._rows:
             rows, labels, self._rows, self._labels = self._rows, self._labels, [], []
