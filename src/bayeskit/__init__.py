@@ -1,7 +1,8 @@
 """Bayesian classification on exact, mergeable statistics.
 
-Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated RiskClassifier
-Networks      Network learn_network read_bif write_bif
+Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
+              RiskClassifier
+Networks      Network learn_network read_bif write_bif read_network write_network
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
 Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions     Costs decide bayes_error; bayes_rule independence
@@ -36,13 +37,17 @@ _PLACES = {
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
+    "read_network": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
+    "write_network": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
     "Reading": "bayeskit.engines.reading",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "ProbabilityForest": "bayeskit.estimators.forest",
     "Calibrated": "bayeskit.estimators.calibrated",
+    "Conformal": "bayeskit.estimators.conformal",
+    "VennAbers": "bayeskit.estimators.venn",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
     "decide": "bayeskit.decision.costs",

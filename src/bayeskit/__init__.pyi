@@ -18,6 +18,7 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.conformal import Conformal as Conformal
 from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
@@ -28,13 +29,16 @@ from bayeskit.estimators.knn import KNNBayes as KNNBayes
 from bayeskit.estimators.naive import NaiveBayes as NaiveBayes
 from bayeskit.estimators.network import Network as Network
 from bayeskit.estimators.network import read_bif as read_bif
+from bayeskit.estimators.network import read_network as read_network
 from bayeskit.estimators.network import write_bif as write_bif
+from bayeskit.estimators.network import write_network as write_network
 from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
 from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
 from bayeskit.estimators.structure import learn_network as learn_network
+from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
@@ -56,6 +60,7 @@ __all__ = [  # noqa: RUF022
     "AutoBayes",
     "Bootstrap632",
     "Calibrated",
+    "Conformal",
     "Confusion",
     "CorrectedNaiveBayes",
     "Costs",
@@ -77,6 +82,7 @@ __all__ = [  # noqa: RUF022
     "Reading",
     "RiskClassifier",
     "TAN",
+    "VennAbers",
     "bayes_error",
     "bayes_rule",
     "compare",
@@ -96,9 +102,11 @@ __all__ = [  # noqa: RUF022
     "panel",
     "plots",
     "read_bif",
+    "read_network",
     "register_onnx",
     "report",
     "smoothing",
     "write_bif",
+    "write_network",
 ]
 __version__: str
