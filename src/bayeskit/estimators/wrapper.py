@@ -154,15 +154,17 @@ class Wrapper(Surface, BaseEstimator):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
-        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
-        speak most for the prediction.
+        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
+        log p(row), ``reasons`` so many columns that speak most for the prediction.
         """
-        return self._frame(X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
+        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
+        return self._frame(X, keep, prior, wanted)
 
     def _frame(self, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Json) -> Frame:
         check_is_fitted(self)
