@@ -1,7 +1,7 @@
 """Bayesian classification on exact, mergeable statistics.
 
 Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes CorrectedNaiveBayes ProbabilityForest AutoBayes
-Around them   Calibrated VennAbers Conformal RiskClassifier
+Around them   Calibrated VennAbers Conformal RiskClassifier; Stream
 Networks      Network learn_network read_bif write_bif read_network write_network
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector date_features
 Evaluation    evaluate compare cross_population drift; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
