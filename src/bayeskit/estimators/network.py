@@ -20,6 +20,7 @@ from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks import bif, interchange
 from bayeskit.networks.drawing import Drawing
+from bayeskit.networks.equivalence import Pattern, structural_distance
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
@@ -134,6 +135,20 @@ class Network(Questions):
             Nodes that are known.
         """
         return self.graph.d_separated(a, b, given)
+
+    def cpdag(self) -> Pattern:
+        """The arcs that all graphs of the same independences share, and the edges that may go either way."""
+        return Pattern.of(self.graph)
+
+    def structural_distance(self, other: Network) -> int:
+        """How many edges must be added, dropped or turned to come from one pattern to the other (SHD).
+
+        Parameters
+        ----------
+        other : Network
+            With the same nodes.
+        """
+        return structural_distance(self.graph, other.graph)
 
     # -- the fitted value ------------------------------------------------------------------------
 
