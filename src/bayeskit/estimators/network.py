@@ -26,7 +26,6 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import declare_states
-from bayeskit.numerics.cut_points import intervals
 from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
@@ -396,7 +395,9 @@ class Network(Questions):
         alone, now = self.query(node), self.query(node, given)
         ends = sorted({alone.quantile(p) for p in (0.1, 0.25, 0.5, 0.75, 0.9)})
         below = [0.0, *(now.cdf(end) for end in ends), 1.0]
-        return {name: b - a for name, (a, b) in zip(intervals(ends), pairwise(below), strict=True)}
+        shown = next(t for d in (3, 6, 9, 17) if len(set(t := [f"{end:.{d}g}" for end in ends])) == len(ends))
+        names = [f"≤ {shown[0]}", *(f"{a} – {b}" for a, b in pairwise(shown)), f"> {shown[-1]}"]
+        return {name: b - a for name, (a, b) in zip(names, pairwise(below), strict=True)}
 
     def plot_table(self, node: str, ax: Axes | None = None) -> Display:
         """P(node | its parents), a line for each configuration of the parents."""
