@@ -68,6 +68,7 @@ _PLACES = {
     "Confusion": "bayeskit.evaluation.confusion",
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
+    "Stream": "bayeskit.estimators.stream",
     "export": "bayeskit.targets.door",
     "register_onnx": "bayeskit.estimators.onnx",
 }
