@@ -41,6 +41,14 @@ def small(**more):
     return bk.AutoBayes(max_candidates=5, **more)
 
 
+def test_a_marginal_has_no_mass_beyond_the_values_seen():
+    table, y = mixed()
+    found = small().fit(table, y).marginal("amount")
+    assert table["amount"].min() == min(found.values) > 0
+    assert max(found.values) == table["amount"].max()
+    np.testing.assert_allclose(found.weights @ np.exp(found.log_density) @ found.prior, 1.0)
+
+
 def test_it_beats_logistic_regression_where_classes_are_not_linear():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 3))
