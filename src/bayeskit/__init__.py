@@ -2,7 +2,7 @@
 
 Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
               RiskClassifier
-Networks      Network learn_network read_bif write_bif read_network write_network
+Networks      Network learn_network average_network read_bif write_bif read_network write_network
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
 Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions     Costs decide bayes_error; bayes_rule independence
@@ -36,6 +36,7 @@ _PLACES = {
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
+    "average_network": "bayeskit.estimators.averaged",
     "read_bif": "bayeskit.estimators.network",
     "read_network": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
