@@ -178,3 +178,27 @@ def test_distances_count_edges() -> None:
     assert len(net("ab", "cb", "bd").cpdag().arcs) == 3
     with pytest.raises(NetworkError, match="different nodes"):
         net().structural_distance(bk.Network(nodes=["a"]))
+
+
+# -- resampled rows ----------------------------------------------------------------------------------
+
+
+def test_strengths_are_shares_of_resampled_rows() -> None:
+    """An arc that most samples show, and a column that hangs on nothing; tables of all rows."""
+    data = drawn(3).assign(e=np.random.default_rng(0).choice(["x", "y"], 300))
+    net = bk.average_network(data, samples=25)
+    strong = {edge for edge, share in net.search_.edges.items() if share > 0.5}
+    assert {frozenset(e) for e in net.edges} == strong
+    assert frozenset("bc") in strong
+    assert not any("e" in edge for edge in strong)
+    assert all(0 < share <= 1 for share in net.search_.arcs.values())
+    rng, wanted = np.random.default_rng(0), 0  # the same samples, by hand
+    for _ in range(25):
+        rows = data.iloc[np.sort(rng.integers(0, len(data), len(data)))]
+        wanted += any(set(e) == set("bc") for e in bk.learn_network(rows).edges)
+    assert net.search_.edges[frozenset("bc")] == pytest.approx(wanted / 25)
+    again = bk.Network(net.edges, nodes=list(data)).fit(data)
+    assert net.digest == again.digest
+    for settings in ({"samples": 0}, {"threshold": 1.0}, {"sample_weight": [1.0]}):
+        with pytest.raises(InputError):
+            bk.average_network(data, **settings)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 Classifiers NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes CorrectedNaiveBayes ProbabilityForest AutoBayes
 Around them Calibrated VennAbers Conformal RiskClassifier; Stream
-Networks    Network learn_network read_bif write_bif read_network write_network
+Networks    Network learn_network average_network read_bif write_bif read_network write_network
 Columns     Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector date_features
 Evaluation  evaluate compare cross_population drift; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions   Costs decide bayes_error; bayes_rule independence

@@ -16,6 +16,7 @@ from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
+from bayeskit.estimators.averaged import average_network as average_network
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
 from bayeskit.estimators.conformal import Conformal as Conformal
@@ -85,6 +86,7 @@ __all__ = [  # noqa: RUF022
     "Stream",
     "TAN",
     "VennAbers",
+    "average_network",
     "bayes_error",
     "bayes_rule",
     "compare",
