@@ -36,7 +36,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
         Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared), cost=5.0),
-        Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared), cost=3.0),
+        Candidate("forest", lambda: bayeskit.ProbabilityForest(missing=levels, **shared), cost=3.0, portable=False),
         Candidate(
             "shrunk normal on indicators",
             normal("full", "pooled"),
@@ -54,7 +54,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate(
             "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, portable=False),
         Candidate(
             "sets of up to three columns",
             lambda: bayeskit.AJE(cuts="frequency", weights=None, **shared),
