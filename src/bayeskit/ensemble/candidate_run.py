@@ -221,5 +221,7 @@ class CandidateRun:
         if name not in self._tables:
             table = self.drawn.table
             view = View.of(table.block, self.drawn.weight, name != "numbers", name == "indicators")
+            if not len(view):
+                raise InputError("no column has two values, so that there is nothing to compare rows by")
             self._tables[name] = view, see(table, view)
         return self._tables[name]
