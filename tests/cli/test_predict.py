@@ -103,3 +103,42 @@ def test_costs_without_a_class_are_refused_before_anything_is_written(run: Any, 
     code, out, err = run("predict", model, "all.parquet", "--ignore", "id", "--costs", "costs.csv")
     assert (code, out) == (3, "")
     assert "no row for class 'pneumonia'" in err
+
+
+def test_rows_that_are_too_dear_to_decide_are_left_undecided(run: Any, model: str, here: Path) -> None:
+    """Costs of 0 and 1 by hand: the least expected cost is 1 - max P, and at most the price of leaving a row."""
+    code, out, _ = run("predict", model, "first.csv", "--keep", "id", "--reject", "0.1", "--json")
+    assert code == 0
+    rows = json.loads(out)
+    sure = [max(value for name, value in row.items() if name.startswith("P(")) for row in rows]
+    assert {p < 0.9 for p in sure} == {True, False}
+    assert [row["action"] for row in rows] == [
+        row["prediction"] if p >= 0.9 else None for row, p in zip(rows, sure, strict=True)
+    ]
+    assert [row["expected_cost"] for row in rows] == pytest.approx([min(1 - p, 0.1) for p in sure])
+    (here / "costs.csv").write_text("true;rest;treat\ncold;0;2\nflu;3;1\npneumonia;50;1\n", encoding="utf-8")
+    code, out, _ = run(
+        "predict", model, "first.csv", "--keep", "id", "--costs", "costs.csv", "--reject", "0.8", "--json"
+    )
+    for row in json.loads(out):
+        rest = 3 * row["P(flu)"] + 50 * row["P(pneumonia)"]
+        treat = 2 * row["P(cold)"] + row["P(flu)"] + row["P(pneumonia)"]
+        assert row["expected_cost"] == pytest.approx(min(rest, treat, 0.8))
+        assert row["action"] == (None if min(rest, treat) > 0.8 else "rest" if rest <= treat else "treat")
+
+
+def test_sets_of_classes_are_those_of_the_model(run: Any) -> None:
+    run("fit", "all.parquet", "--target", "diagnosis", "--ignore", "id", "--coverage", "0.9", "-o", "sets.bayes")
+    asked = ("--keep", "id", "--coverage", "0.95", "--novelty", "-o", "sets.parquet")
+    code, _, err = run("predict", "sets.bayes", "all.parquet", *asked)
+    assert (code, err) == (0, "")
+    found, model = pq.read_table("sets.parquet"), bk.load("sets.bayes")
+    wanted = model.predict_frame(FEATURES, coverage=0.95, novelty=True)
+    assert found["set"].to_pylist() == wanted["set"].to_pylist()
+    assert found["novelty"].to_pylist() == wanted["novelty"].to_pylist()
+
+
+def test_a_model_without_a_promise_is_refused_by_name(run: Any, model: str) -> None:
+    code, _, err = run("predict", model, "all.parquet", "--coverage", "0.9")
+    assert code == 2
+    assert "promises no coverage; fit it anew with --coverage" in err

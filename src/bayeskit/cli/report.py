@@ -115,6 +115,7 @@ def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> 
     excluded |= {judging.groups: "keeps rows together (--groups)"} if judging.groups else {}
     excluded |= {judging.weight: "the weight of a row (--weight)"} if judging.weight else {}
     given = {"costs": judging.costs and f"Costs({str(judging.costs)!r})"}
+    given |= {"reject": "" if judging.reject is None else repr(judging.reject)}
     given |= {"groups": judging.groups and repr(judging.groups)}
     given |= {"sample_weight": judging.weight and repr(judging.weight)}
     read = "X" if rows.place == "-" else _python(taken)

@@ -103,15 +103,17 @@ class BayesClassifier(Views, Learner):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
-        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
-        speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
+        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
+        log p(row), ``reasons`` so many columns that speak most for the prediction. The frame is of the kind X was: on
+        Spark the executors work it out.
         """
-        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
+        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
         return predict_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
@@ -186,7 +188,7 @@ class BayesClassifier(Views, Learner):
     ) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
-        The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
+        The map is fitted to what it says of these rows. To calibrate on the
         rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
         """
         from bayeskit.estimators.calibrated import Calibrated

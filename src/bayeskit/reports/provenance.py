@@ -14,15 +14,20 @@ from sklearn.base import clone
 
 import bayeskit
 from bayeskit.arrays import Classifier, Int
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.journal import Origin
 from bayeskit.reports.markup import Section, folding_table, table, text
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "duckdb")
+HOW = {
+    "algebra": "the model of each part computed exactly from the counts",
+    "refit": "the model of each part fitted anew",
+    "fit": "the model taken as it is",
+}
 HOMES = (
     "bayeskit",
     "bayeskit.families",
@@ -88,7 +93,7 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
     """Purpose, data, warnings, what the page holds, and how to have the same figures again."""
     said = [("Purpose", origin.note or "not stated (--note, or note= in Python)")]
     said += [("Target", name)] if (name := target_of(evaluation)) else []
-    said += [("Judged by", str(evaluation.method))]
+    said += [("Judged by", f"{evaluation.method}, {HOW[evaluation.computed]}")]
     if origin.read:
         said.append(("Sample", f"drawn at random from {origin.read:,} rows; row numbers are those of the source"))
     said += [(f"Left out: {name}", why) for name, why in origin.excluded.items()]
@@ -125,7 +130,7 @@ def _how_to_reproduce(evaluation: Evaluation, origin: Provenance) -> str:
 
 def digest_of(model: Classifier) -> str:
     """The digest of a model, if it has one: of a pool that of what it has read."""
-    while isinstance(model, Calibrated | RiskClassifier):
+    while isinstance(model, Calibrated | AnyWrapper):
         model = model.estimator_
     model = model.reader_ if isinstance(model, AutoBayes) else model
     return str(model.model_.digest) if isinstance(model, BayesClassifier) else ""
