@@ -77,7 +77,8 @@ class AutoBayes(Wrapper):
     Parameters
     ----------
     fast : bool, default False
-        Take one weighted KDB alone.
+        Pool a corrected naive Bayes, a forest, neighbours and a shrunk normal by weights that are known beforehand:
+        nothing is judged. Above 14,000 rows take one weighted KDB alone.
     time_budget : float, optional
         Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
         ``summary()`` tells; the first that can be fitted is not. What is in time depends on the machine, so that the
