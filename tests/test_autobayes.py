@@ -447,3 +447,10 @@ def test_poor_tables_get_finite_answers_from_memory_and_from_files(name, tmp_pat
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     failed = {line.why for line in model.summary().lines if line.why.startswith("failed")}
     assert failed <= {"failed: no column has two values, so that there is nothing to compare rows by"}
+
+
+def test_columns_that_say_nothing_leave_the_prior():
+    rows = pd.DataFrame({"m": np.full(60, np.nan), "k": "same"})
+    model = bk.AutoBayes().fit(rows, ["a"] * 45 + ["b"] * 15)
+    assert "failed" not in str(model.summary())
+    np.testing.assert_allclose(model.predict_proba(rows[:1]), [[0.75, 0.25]], atol=0.01)

@@ -37,6 +37,7 @@ from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
+from bayeskit.estimators.stream import Stream as Stream
 from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
@@ -81,6 +82,7 @@ __all__ = [  # noqa: RUF022
     "ProbabilityForest",
     "Reading",
     "RiskClassifier",
+    "Stream",
     "TAN",
     "VennAbers",
     "bayes_error",

@@ -106,6 +106,10 @@ class AutoBayes(Wrapper):
     True
     """
 
+    value_of_information: Any = Refused(
+        "pools several models, which have no one p(value | row); ask a member, or a NaiveBayes"
+    )
+
     def __init__(
         self,
         *,

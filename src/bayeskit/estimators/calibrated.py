@@ -216,6 +216,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
         return self._with(prior_=shift.by_class, prior_shift_=shift)
 
+    value_of_information: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     calibrated: Any = Refused("is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)")
     partial_fit: Any = Refused(STALE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -24,12 +25,16 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.data.frame import kind_of
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.information import InformationValue, value_of_columns
 from bayeskit.decision.shift import PriorShift, prior_shift
+from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.explaining import explain_rows, find_flips
 from bayeskit.estimators.frames import predict_frame
 from bayeskit.estimators.learner import Learner
 from bayeskit.estimators.views import Views
+from bayeskit.evaluation.grouping import table_columns
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal, marginal
@@ -166,6 +171,43 @@ class BayesClassifier(Views, Learner):
         check_is_fitted(self, "model_")
         found = marginal(self.model_, find_column(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
+
+    def value_of_information(
+        self,
+        X: TableLike,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+        columns: Sequence[str] | None = None,
+        prior: PriorLike = None,
+    ) -> InformationValue:
+        """Which missing value of a row is worth its price: what knowing each is expected to save.
+
+        By the model's own p(value | row): levels and whole numbers are summed over, numbers integrated.
+
+        Parameters
+        ----------
+        X : table
+            One row, with the values that are not known missing.
+        costs : Costs, mapping, frame or path, optional
+            A row for each class and a column for each action; None is 0/1.
+        prices : mapping, optional
+            What it costs to know a column, by name; 0 unless given.
+        columns : sequence of str, optional
+            Only these; all that are missing unless given.
+
+        Returns
+        -------
+        InformationValue
+            ``frame()`` has the columns "column", "saving", "price" and "net"; ``best`` is the one to ask for first.
+        """
+        check_is_fitted(self, "model_")
+        self._predictor(X)
+        given = {name: values.to_pylist() for name, values in table_columns(X) if name in self.model_.schema.names}
+        if any(len(values) != 1 for values in given.values()):
+            raise InputError("value_of_information() judges one row at a time; give a table of one row")
+        known = {name: v for name, (v,) in given.items() if v is not None and v == v}
+        table = Costs.of(costs, self.classes_.tolist())
+        return value_of_columns(self.model_, known, self.model_.log_prior(prior), table, columns, prices)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(class), (K,): the model's own, or that of ``prior``."""

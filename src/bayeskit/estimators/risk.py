@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.decision.costs import Costs, Decision, decide
+from bayeskit.decision.information import InformationValue
 from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
@@ -206,6 +208,18 @@ class RiskClassifier(AnyWrapper):
         inner = self.estimator_
         assert isinstance(inner, Conformal)
         return inner
+
+    def value_of_information(
+        self,
+        X: TableLike,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+        columns: Sequence[str] | None = None,
+        prior: PriorLike = None,
+    ) -> InformationValue:
+        check_is_fitted(self)
+        costs = self.costs_ if costs is None else costs
+        return self.base_.value_of_information(X, costs, prices, columns, prior)
 
     def predict_frame(
         self,
