@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -353,6 +354,99 @@ def test_members_that_see_the_same_share_a_view_also_after_loading(tmp_path) -> 
         seeing = [m for m in fitted.members_ if m.view is not None]
         assert len(seeing) > 1
         assert [a.view is b.view for a in seeing for b in seeing] == [a.sees_like(b) for a in seeing for b in seeing]
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """Tables of more than 200 different rows are read in passes."""
+    monkeypatch.setattr("bayeskit.ensemble.candidate_run.JUDGED", 200)
+    monkeypatch.setattr("bayeskit.estimators.candidates.NEAR", 100)
+
+
+def test_files_relations_and_tables_give_the_same_pool(sampled, tmp_path) -> None:
+    """Rows that are drawn, members of all rows, what is learned and forgotten later."""
+    table, y = mixed(500)
+    whole = table.assign(label=y)
+    for part in range(3):
+        whole.iloc[part:400:3].to_parquet(tmp_path / f"{part}.parquet", index=False)
+    first, more = whole[:400], whole[400:]
+    more.to_parquet(tmp_path / "more.parquet", index=False)
+    made = [
+        bk.AutoBayes(n_jobs=jobs).fit(source, "label")
+        for source, jobs in ((first, 1), (str(tmp_path / "[0-2].parquet"), 2), (duckdb.sql("from first order by x"), 1))
+    ]
+    assert len({model.ensemble_.digest for model in made}) == 1
+    assert made[0].ensemble_.weight == 400
+    assert all(m.classifier.model_.counted.weight == 400 for m in made[0].members_)
+    assert "judged on 200 different rows drawn of 400" in str(made[0].summary())
+    before = {m.name: m.classifier.model_.digest for m in made[0].members_}
+    for model, rows in zip(
+        made, (more, str(tmp_path / "more.parquet"), more.sample(frac=1, random_state=0)), strict=True
+    ):
+        model.partial_fit(rows, "label")
+    assert len({model.ensemble_.digest for model in made}) == 1
+    with pytest.warns(bk.errors.HeldWarning):
+        made[1].forget(str(tmp_path / "more.parquet"), "label")
+    after = {m.name: m.classifier.model_.digest for m in made[1].members_}
+    dropped = {name for name in after if "nearest" in name}  # rows that a cap dropped do not come back
+    assert dropped < after.keys()
+    assert {name: after[name] for name in after.keys() - dropped}.items() <= before.items()
+
+
+def test_members_that_keep_rows_say_how_many(sampled, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (400, 2))
+    y = (np.hypot(*x.T) > 1.2) ^ (rng.random(400) < 0.02)
+    model = bk.AutoBayes().fit(x, y)
+    keeping = [line for line in model.summary().lines if "nearest" in line.name and line.weight > 0]
+    assert {line.why for line in keeping} == {"took 100 of 400 rows"}
+    assert {*model.exact_.lost} == {f"the sample of rows of {line.name!r}" for line in keeping}
+    model.save(tmp_path / "m.bayes")
+    assert str(bk.load(tmp_path / "m.bayes").summary()) == str(model.summary())
+
+
+def test_a_portable_pool_goes_to_every_target() -> None:
+    table, y = mixed(300)
+    model = bk.AutoBayes(portable=True).fit(table, y)
+    assert {"forest", "nearest"} <= {line.name for line in model.summary().lines if np.isnan(line.loss)}
+    query = bk.export(model, "sql", source="table_of_rows")
+    found = duckdb.connect().register("table_of_rows", table).sql(query).fetchnumpy()
+    shown = np.column_stack([found[f"P({label})"] for label in model.classes_])
+    np.testing.assert_allclose(shown, model.predict_proba(table), atol=1e-9)
+    for target in ("javascript", "python", "onnx"):
+        assert len(bk.export(model, target)) > 1000
+    with pytest.raises(bk.errors.InputError, match="portable='yes'"):
+        bk.AutoBayes(portable="yes").fit(table, y)
+
+
+POOR = {
+    "two rows": ({"a": [1.0, 2.0]}, ["p", "q"]),
+    "columns without a value": ({"a": [None] * 40, "b": [np.nan] * 40}, ["p", "q"] * 20),
+    "a column without a value": ({"a": np.arange(40.0), "b": [None] * 40}, ["p", "q"] * 20),
+    "constant and duplicated columns": (
+        {"a": np.arange(40.0), "b": np.arange(40.0), "c": [1.0] * 40, "d": ["k"] * 40},
+        ["p", "q"] * 20,
+    ),
+    "identifiers": ({"id": np.arange(40), "name": [f"n{i}" for i in range(40)]}, ["p", "q"] * 20),
+    "a class of one row each": ({"a": np.arange(30.0)}, [f"c{i}" for i in range(30)]),
+}
+
+
+@pytest.mark.parametrize("name", POOR)
+@pytest.mark.filterwarnings("ignore")
+def test_poor_tables_get_finite_answers_from_memory_and_from_files(name, tmp_path) -> None:
+    """No member fails but with a reason that a person can read."""
+    columns, y = POOR[name]
+    table = pd.DataFrame(columns)
+    model = bk.AutoBayes().fit(table, y)
+    table.assign(label=y).to_parquet(tmp_path / "t.parquet", index=False)
+    again = bk.AutoBayes().fit(str(tmp_path / "t.parquet"), "label")
+    assert again.ensemble_.digest == model.ensemble_.digest
+    proba = model.predict_proba(table)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    failed = {line.why for line in model.summary().lines if line.why.startswith("failed")}
+    assert failed <= {"failed: no column has two values, so that there is nothing to compare rows by"}
 
 
 def test_columns_that_say_nothing_leave_the_prior():

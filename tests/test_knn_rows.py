@@ -161,3 +161,15 @@ def test_a_histogram_with_mdlp_is_left_out_by_refits():
     X, y = numbers(40, 2)
     found = bk.evaluate(bk.NaiveBayes(families=Histogram("mdlp")), X, y, bk.LeaveOneOut())
     assert found.computed == "refit"
+
+
+def test_rows_learned_beyond_the_cap_can_be_forgotten():
+    """A merge lowers the bound of the keys that are kept; rows above it are not looked for."""
+    X, y = numbers(100, 2)
+    model = bk.KNNBayes(max_rows=20).fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+    with pytest.warns(bk.errors.HeldWarning):
+        model.forget(X[60:], y[60:])
+    left = bk.KNNBayes(max_rows=20).fit(X[:60], y[:60])
+    kept, first = (m.model_.features[m.model_.structure.components[0][0]].rows.numbers for m in (model, left))
+    assert 0 < len(kept) < len(first) == 20
+    assert {*map(tuple, kept)} < {*map(tuple, first)}

@@ -219,11 +219,25 @@ def test_a_folder_with_too_few_rows_is_not_left(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pool_of_models_is_not_asked_on_executors() -> None:
-    few = VISITS.slice(0, 200)
-    pool = bk.AutoBayes(max_candidates=1).fit(few, "diagnosis")
+def test_a_pool_is_learned_and_asked_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates are judged on some rows, which executors draw; members learn all in passes."""
+    monkeypatch.setattr("bayeskit.ensemble.candidate_run.JUDGED", 300)
+    some = VISITS.slice(0, 1500)
+    local, spread = bk.AutoBayes().fit(some, "diagnosis"), bk.AutoBayes()
+    spread.fit(frame(some).repartition(5), "diagnosis")
+    assert spread.ensemble_.digest == local.ensemble_.digest
+    assert any(m.view for m in local.members_)
+    assert len(local.members_) > 2
+    asked = some.drop_columns(["diagnosis"]).slice(0, 200)
+    found = spread.predict_frame(frame(asked), prior="uniform").toArrow()
+    probabilities = np.column_stack([found[f"P({label})"].to_numpy() for label in local.classes_])
+    np.testing.assert_allclose(probabilities, local.predict_proba(asked, prior="uniform"), rtol=1e-12)
     with pytest.raises(bk.errors.InputError, match="executors, which have no scikit-learn"):
-        pool.predict_frame(frame(few))
+        bk.Calibrated(bk.AutoBayes(fast=True), folds=2).fit(some, "diagnosis").predict_frame(frame(asked))
+    more = VISITS.slice(1500, 200)
+    assert spread.partial_fit(frame(more).repartition(3), "diagnosis").ensemble_.digest == (
+        local.partial_fit(more, "diagnosis").ensemble_.digest
+    )
 
 
 def typed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:

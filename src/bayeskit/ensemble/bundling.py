@@ -34,6 +34,7 @@ class Notes:
     views: tuple[ViewNotes | None, ...]
     leaderboard: tuple[tuple[str, Score, Score, Score, str], ...] = field(metadata=name_in_files("roll"))
     rows: int
+    note: str = ""
 
 
 def bundle(name: str, settings: Mapping[str, object], ensemble: Ensemble) -> Bundle:
@@ -48,7 +49,8 @@ def bundle(name: str, settings: Mapping[str, object], ensemble: Ensemble) -> Bun
         for n, *values, why in ensemble.leaderboard.lines
     )
     views = tuple(None if m.view is None else m.view.notes() for m in ensemble.members)
-    notes = Notes(tuple(m.name for m in ensemble.members), views, lines, ensemble.leaderboard.rows)
+    board = ensemble.leaderboard
+    notes = Notes(tuple(m.name for m in ensemble.members), views, lines, board.rows, board.note)
     return Bundle(
         name, dict(settings), {"encoder": _describe(ensemble.reader), **rows, **members}, write_fields(notes), numbers
     )
@@ -76,7 +78,7 @@ def unbundle(bundle: Bundle, revive: Callable[[Model, str, Json], Classifier]) -
     ]
     pool = _pool(numbers, len(members), len(reader.model_.classes), known)
     rows = None if kept is None else _rows(kept[0])
-    return Ensemble(reader, tuple(members), pool, Leaderboard(tuple(lines), notes.rows), rows)
+    return Ensemble(reader, tuple(members), pool, Leaderboard(tuple(lines), notes.rows, notes.note), rows)
 
 
 def _pool(numbers: Mapping[str, Float], m: int, k: int, others: Set[str]) -> Pool:

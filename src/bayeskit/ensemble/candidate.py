@@ -65,6 +65,7 @@ class Candidate:
     counts: str = ""  # what it counts, if others with the same view count it too
     sizes: tuple[int, ...] = ()  # numbers of neighbours that stand each for themselves
     helps: Callable[[Facts], str] = lambda facts: ""  # why not, if it cannot
+    portable: bool = True  # whether all targets of export have a form of it
     cost: float = 1.0  # of judging it, that of the first candidate being 1
     share: float = 0.0  # its weight in a pool that is not judged; 0 where it is not in one
 

@@ -7,6 +7,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from bayeskit.ensemble.cross_fit import CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
 from bayeskit.ensemble.deadline import Deadline, OutOfTime
 from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
-from bayeskit.ensemble.passes import Job, learn_together, see
+from bayeskit.ensemble.passes import Job, Learned, learn_together, see
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import View
 from bayeskit.errors import InputError
@@ -27,6 +28,7 @@ from bayeskit.model.learn import Spec, learn
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 
+K = TypeVar("K")
 JUDGED = 14_000  # different rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 
@@ -43,13 +45,15 @@ class CandidateRun:
     seconds: float  # that a pass over all rows takes
     _tables: dict[str, tuple[View | None, CodedTable]] = field(default_factory=dict)  # by view
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
+    _capped: dict[int, int] = field(default_factory=dict)  # rows that jobs took where they took some only
 
     @classmethod
     def of(cls, opened: OpenTable, spec: Spec, random_state: Seed, deadline: Deadline) -> CandidateRun:
         """The first pass over a table: the reader learns all rows, and those that are judged are drawn."""
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         read, begin = opened.schema(spec.kinds, spec.missing, ()), time.monotonic()
-        (reader,), (drawn,) = learn_together(opened, read, [Job(spec)], beside=[Sample.of(read, JUDGED, key)])
+        first = learn_together(opened, read, [Job(spec)], beside=[Sample.of(read, JUDGED, key)])
+        (reader,), (drawn,) = first.models, first.beside
         distinct = drawn.distinct(reader, opened)
         few = int(distinct.units.sum()) * len(reader.classes) <= SEVERAL
         plan = replace(CrossFit.of(distinct, 5 if few else 2), deadline=deadline)
@@ -136,7 +140,20 @@ class CandidateRun:
             return LeaderboardEntry(member.name, np.nan, float(weight), np.nan, "not judged")
         given = member.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
-        return LeaderboardEntry(member.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
+        taken = self._capped.get(id(member.job))
+        capped = "" if taken is None else f"took {taken:,} of {self._rows:,.0f} rows"
+        return LeaderboardEntry(member.name, loss, float(weight), float(gain), capped if weight > 0 else "adds nothing")
+
+    @property
+    def note(self) -> str:
+        """How the rows that were judged were drawn, where these are not all."""
+        if not self.drawn.sampled:
+            return ""
+        return f"judged on {len(self.drawn.rows):,} different rows drawn of {self._rows:,.0f}; members learned all rows"
+
+    @property
+    def _rows(self) -> float:
+        return float(self.reader.weights.sum())
 
     def _prior(self, train: Share, rows: int) -> Float:
         known = self.plan.known
@@ -187,7 +204,7 @@ class CandidateRun:
     def _learn(self, job: Job) -> Model:
         """Of all rows."""
         if self.drawn.sampled:
-            return learn_together(self.opened, self.read, [job])[0][0]
+            return self._learn_jobs({0: job})[0]
         table = next(table for view, table in self._tables.values() if view is job.view)
         return learn(job.spec, table, fixed=job.fixed)
 
@@ -196,11 +213,19 @@ class CandidateRun:
         time_for = np.cumsum([each.seconds for each in some]).tolist()
         jobs = {each.counts: each.job for i, each in enumerate(some) if not i or not deadline.is_past(time_for[i])}
         try:
-            return dict(zip(jobs, learn_together(self.opened, self.read, list(jobs.values()))[0], strict=True))
+            return self._learn_jobs(jobs)
         except Exception:
             if len(jobs) == 1:
                 raise
             return {}
+
+    def _learn_jobs(self, jobs: Mapping[K, Job]) -> dict[K, Model]:
+        """In the same passes; who took some of the rows only is noted."""
+        found: Learned[Sample] = learn_together(self.opened, self.read, list(jobs.values()))
+        for job, rows in zip(jobs.values(), found.capped, strict=True):
+            if rows is not None:
+                self._capped[id(job)] = rows
+        return dict(zip(jobs, found.models, strict=True))
 
     def _see(self, name: str) -> tuple[View | None, CodedTable]:
         """A view made of the rows that are judged, and what it shows of them."""
@@ -209,5 +234,7 @@ class CandidateRun:
         if name not in self._tables:
             table = self.drawn.table
             view = View.of(table.block, self.drawn.weight, name != "numbers", name == "indicators")
+            if not len(view):
+                raise InputError("no column has two values, so that there is nothing to compare rows by")
             self._tables[name] = view, see(table, view)
         return self._tables[name]

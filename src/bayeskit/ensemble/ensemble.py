@@ -45,12 +45,15 @@ class Search:
     max_candidates: int | None = None
     callback: Callable[[int, int, str], object] | None = None  # of what is done, of how many, and the next name
     random_state: Seed = 0
+    portable: bool = False  # without what cannot be exported
 
     def select(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
         found, skipped = [], []
         for candidate in self.candidates(facts):
-            if why := candidate.helps(facts):
+            if self.portable and not candidate.portable:
+                skipped.append(LeaderboardEntry.of_skipped(candidate.name, "SQL and ONNX have no form of it"))
+            elif why := candidate.helps(facts):
                 skipped.append(LeaderboardEntry.of_skipped(candidate.name, why))
             else:
                 found.append(candidate)
@@ -86,6 +89,8 @@ class Ensemble:
             judge = run.unjudged if search.fast and wanted[0].share else run.evaluate
             evaluated, failed = judge(wanted, search.callback)
             pool = run.pool(evaluated)
+            if search.callback is not None:
+                search.callback(len(wanted), len(wanted), "all rows")
             made, lost = run.learn(_heaviest_first(evaluated, pool), {}, search.deadline)
             while lost:  # others may take their place
                 skipped, without = [*skipped, *lost], {entry.name for entry in lost}
@@ -94,7 +99,8 @@ class Ensemble:
                 made, lost = run.learn(_heaviest_first(evaluated, pool), made, search.deadline)
         members = tuple(made[e.name] for e, weight in zip(evaluated, pool.weight, strict=True) if weight > 0)
         judged = [run.entry(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        return cls(reader, members, pool.kept(), Leaderboard.of([*skipped, *failed, *judged], len(run.plan.label)))
+        board = Leaderboard.of([*skipped, *failed, *judged], len(run.plan.label), run.note)
+        return cls(reader, members, pool.kept(), board)
 
     # -- posterior -------------------------------------------------------------------------------
 
@@ -173,7 +179,8 @@ class Ensemble:
         """
         table = self._open(X, y, weight)
         sample = Sample.of(read := table.schema(self.reader.spec().kinds, "skip", classes), STEPPED)
-        fresh, (drawn,) = learn_together(table, read, self._jobs, classes, beside=[sample])
+        found = learn_together(table, read, self._jobs, classes, beside=[sample])
+        fresh, (drawn,) = found.models, found.beside
         moved = replace(self, pool=self._step(drawn.distinct(fresh[-1], table), fresh[-1]))
         for model, old in zip(fresh, self._models, strict=True):
             old.counted.domain.check_classes(model.counted.domain)
@@ -187,7 +194,7 @@ class Ensemble:
     def forget(self, X: TableLike, y: LabelsLike, weight: WeightsLike = None) -> Ensemble:
         """Unlearn rows; what the fit chose with them stays."""
         table = self._open(X, y, weight)
-        gone, _ = learn_together(table, table.schema(self.reader.spec().kinds, "skip", ()), self._jobs)
+        gone = learn_together(table, table.schema(self.reader.spec().kinds, "skip", ()), self._jobs).models
         left = [forget_counts(old, new) for old, new in zip(self._models, gone, strict=True)]
         rest = self._with_models(left)
         views = {id(m.view): m.view.without_forgotten(rest.reader.model_) for m in rest.members if m.view is not None}

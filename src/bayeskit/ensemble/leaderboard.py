@@ -20,7 +20,7 @@ class LeaderboardEntry(NamedTuple):
     loss: float  # on unseen rows; NaN where it was not evaluated, as the next two
     weight: float
     gain: float
-    why: str  # it has no weight
+    why: str  # it has no weight; or how many rows it took, if not all
 
     @classmethod
     def of_skipped(cls, name: str, why: str) -> LeaderboardEntry:
@@ -39,12 +39,13 @@ class Leaderboard:
 
     lines: tuple[LeaderboardEntry, ...]
     rows: int
+    note: str = ""  # on rows that were drawn
 
     @classmethod
-    def of(cls, lines: Iterable[LeaderboardEntry], rows: int) -> Leaderboard:
+    def of(cls, lines: Iterable[LeaderboardEntry], rows: int, note: str = "") -> Leaderboard:
         """The heaviest first, those that were not evaluated last."""
         order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
-        return cls(tuple(order), rows)
+        return cls(tuple(order), rows, note)
 
     def without_values(self) -> Leaderboard:
         """Without messages of errors, which may name values of rows."""
@@ -52,10 +53,11 @@ class Leaderboard:
         return replace(self, lines=tuple(lines))
 
     def __str__(self) -> str:
-        return align(self._table(), left=1)
+        return "\n".join([align(self._table(), left=1), *([self.note] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        return html_table(self._table(), 1, f"{len(self.lines)} candidates, judged on {self.rows} unseen rows")
+        note = f"; {self.note}" if self.note else ""
+        return html_table(self._table(), 1, f"{len(self.lines)} candidates, judged on {self.rows} unseen rows{note}")
 
     def _table(self) -> list[list[str]]:
         head = ["candidate", "log-loss", "weight", "adds", ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeGuard
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.model.posterior import normal_prior
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.naive import Naive
 
 CELLS = 1 << 20  # numbers of a view that are made at a time
@@ -51,6 +53,15 @@ class CountsView(CountsOther):
         return replace(self, counted=counted)
 
 
+@dataclass(frozen=True)
+class Learned(Generic[C]):
+    """Models of all rows, what was counted beside them, and how many rows each that keeps or looks at some took."""
+
+    models: list[Model]
+    beside: list[C]
+    capped: list[int | None]
+
+
 def see(table: CodedTable, view: View | None) -> CodedTable:
     """Coded rows, as a view shows them."""
     if view is None:
@@ -65,10 +76,11 @@ def learn_together(
     jobs: Sequence[Job],
     classes: Sequence[Label] = (),
     beside: Sequence[C] = (),
-) -> tuple[list[Model], list[C]]:
+) -> Learned[C]:
     """The models of all rows of a table that is read by a schema, and what is counted ``beside`` in the first pass."""
     found: dict[int, Model] = {}
     drawn: list[Any] = []
+    capped: dict[int, int] = {}
     stages = {i: _first_stage(table, job, classes) for i, job in enumerate(jobs)}
     while stages:
         parts = [_counts(jobs[i], schema, structure, table) for i, (structure, schema) in stages.items()]
@@ -82,10 +94,18 @@ def learn_together(
             if not found:
                 check_rows(part.counted, table.place)
             found[i] = Model(part.counted.canonical(), structure, normal_prior(spec.prior), spec.unseen)
+            if kept := [len(rows.rows) for rows in found[i].features.parts.values() if _is_capped(rows)]:
+                capped[i] = max(kept)
             if (next_stage := found[i].next_stage()) is not None:
                 later[i] = next_stage, schema
         stages = later
-    return [found[i] for i in range(len(jobs))], drawn
+    every_job = range(len(jobs))
+    return Learned([found[i] for i in every_job], drawn, [capped.get(i) for i in every_job])
+
+
+def _is_capped(statistic: Statistic) -> TypeGuard[Rows]:
+    """Whether rows are kept, and not all of them."""
+    return isinstance(statistic, Rows) and statistic.sampled
 
 
 def _first_stage(table: OpenTable, job: Job, classes: Sequence[Label]) -> tuple[Naive, Schema]:

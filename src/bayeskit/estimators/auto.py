@@ -59,7 +59,7 @@ from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import normal_prior
 from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
-from bayeskit.structures.exactness import Exactness
+from bayeskit.structures.exactness import SAMPLE, Exactness
 
 NO_DENSITY = (
     "weighs what several models say of the classes and has no density of rows; ask a member "
@@ -85,8 +85,11 @@ class AutoBayes(Wrapper):
         same rows may give another pool; without a budget they never do.
     max_candidates : int, optional
         Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
+    portable : bool, default False
+        Leave out members that not every target of ``export`` has a form of: neighbours, which look up learned rows, and
+        forests, which SQL and ONNX do not know.
     callback : callable, optional
-        Called with (done, of how many, name) after each candidate.
+        Called with (done, of how many, name) before each candidate, and before members learn all rows.
     random_state : int, default 0
         Seed of what is drawn.
 
@@ -117,6 +120,7 @@ class AutoBayes(Wrapper):
         time_budget: float | None = None,
         max_candidates: int | None = None,
         exact: bool = False,
+        portable: bool = False,
         callback: Callable[[int, int, str], object] | None = None,
         random_state: Seed = 0,
         n_jobs: int | None = None,
@@ -128,6 +132,7 @@ class AutoBayes(Wrapper):
         self.time_budget = time_budget
         self.max_candidates = max_candidates
         self.exact = exact
+        self.portable = portable
         self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -153,7 +158,7 @@ class AutoBayes(Wrapper):
         """What one fit of a table finds."""
         deadline = Deadline.within(self.time_budget)
         reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs)
-        limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state
+        limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state, self.portable
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
         found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
@@ -218,7 +223,12 @@ class AutoBayes(Wrapper):
         """What learning, forgetting and merging give bit for bit, and what is held as the fit chose it."""
         if self.exact:
             return Exactness()
-        return Exactness(("the members and what each of them chose", "the weights of the members"))
+        lost = [
+            f"the sample of rows of {m.name!r}"
+            for m in (self.members_ if self._fitted else ())
+            if SAMPLE in m.classifier.model_.exact.lost
+        ]
+        return Exactness(("the members and what each of them chose", "the weights of the members"), tuple(lost))
 
     def merge(self, other: AutoBayes) -> AutoBayes:
         """A new classifier whose members have learned what both have; the weights of the members are this one's.
@@ -247,6 +257,8 @@ class AutoBayes(Wrapper):
 
     def _check_settings(self) -> None:
         normal_prior(self.prior)
+        if not isinstance(self.portable, bool | np.bool_):
+            raise InputError(f"portable={self.portable!r}: choose True (what every target of export has) or False")
         if not isinstance(self.exact, bool | np.bool_):
             raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold what was chosen)")
         if self.exact and self.time_budget is not None:

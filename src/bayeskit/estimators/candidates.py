@@ -43,11 +43,12 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
             share=0.35,
+            portable=False,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_some_columns, share=0.3),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_some_columns, share=0.3, portable=False),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
         ),

@@ -7,6 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
@@ -22,6 +23,7 @@ from bayeskit.engines.engine import MOST, answering
 from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
 from bayeskit.engines.xlsx import write_xlsx
+from bayeskit.ensemble.on_executors import PoolAnswers
 from bayeskit.errors import InputError
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -53,13 +55,22 @@ def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior:
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
     if isinstance(engine, FrameEngine):
-        if asked.pool is not None:
-            raise InputError(
-                f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "
-                f"here (toArrow), or fit one model"
-            )
-        return engine.frame(table.source.rows, answers.columns, answers, answers.schema)
+        step = answers if asked.pool is None else _pool_on_executors(asked.pool, answers, prior)
+        return engine.frame(table.source.rows, answers.columns, step, answers.schema)
     return convert_frame(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
+
+
+def _pool_on_executors(pool: Any, answers: Answers, prior: PriorLike) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """What executors, which have no scikit-learn, need to answer as a pool does."""
+    from bayeskit.estimators.auto import AutoBayes
+
+    if not isinstance(pool, AutoBayes) or answers.reasons or answers.evidence:
+        what = "reasons and evidence of a pool are" if isinstance(pool, AutoBayes) else f"{type(pool).__name__} is"
+        raise InputError(
+            f"{what} not worked out on executors, which have no scikit-learn; bring the rows here (toArrow), or fit "
+            f"one model"
+        )
+    return PoolAnswers.of(answers, replace(pool.ensemble_, prior=pool.prior), prior)
 
 
 def predict_file(

@@ -163,7 +163,7 @@ class Rows:
         return self._more(other.parts, other.bound)
 
     def subtract(self, other: Self, /) -> Self:
-        bound = min(self.bound, other.bound)
+        bound = min(self._capped.bound, other._capped.bound)
         mine, theirs = (of.rows.at(of.rows.keys < bound) if bound < EVERY else of.rows for of in (self, other))
         minus = replace(theirs, weight=ExactSum(-theirs.weight.limbs, theirs.weight.low).carry())
         rest = Batch.concatenate([mine, minus]).canonical()

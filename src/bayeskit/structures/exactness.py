@@ -12,6 +12,8 @@ from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Product
 from bayeskit.structures.naive import Naive
 
+SAMPLE = "the sample of rows"
+
 
 @dataclass(frozen=True)
 class Exactness:
@@ -64,4 +66,4 @@ def _lost(statistic: object) -> Iterator[str]:
             f"the grid of {n!r}" for n, e in zip(statistic.columns, statistic.exponent, strict=True) if e > FINEST
         )
     elif isinstance(statistic, Rows) and statistic.sampled:
-        yield "the sample of rows"
+        yield SAMPLE
