@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
-from bayeskit.arrays import Float, TableLike
+from bayeskit.arrays import Float, PriorLike, TableLike
 from bayeskit.errors import KindError
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
@@ -37,6 +37,14 @@ class ReadsTables(Protocol):
 
 
 @runtime_checkable
+class HasPrior(Protocol):
+    """A classifier with a prior of its own beside that of the model inside it."""
+
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        """log P(class), (K,)."""
+
+
+@runtime_checkable
 class Decider(Protocol):
     """A classifier that acts at least risk, or abstains."""
 
@@ -65,6 +73,12 @@ def check_offers(estimator: object, method: str) -> None:
 def can_fit(estimator: object) -> bool:
     """Whether it learns from rows, as every estimator of scikit-learn does."""
     return hasattr(estimator, "fit")
+
+
+def jobs_of(estimator: object) -> int | None:
+    """How many workers it was told to take, where it has such a setting."""
+    jobs: int | None = getattr(estimator, "n_jobs", None)
+    return jobs
 
 
 def steps_of(estimator: object) -> Sequence[tuple[str, Any]]:
