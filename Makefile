@@ -57,10 +57,14 @@ $(READY): pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $(READY) $(VENV)/demo
 
-# What the demonstration needs, and no more; modules are compiled to bytecode when they are first imported.
+# What the demonstration needs, and no more: libraries are fetched while the core is compiled, and modules become
+# bytecode when they are first imported.
 $(VENV)/demo: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+	  > $(VENV)/libraries
+	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/libraries & \
+	  $(BIN)/python -m pip install --quiet --no-compile --no-deps --editable . && wait $$!
 	touch $(VENV)/demo
 
 $(VENV)/docs: $(READY)

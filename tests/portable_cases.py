@@ -165,6 +165,8 @@ CASES = {
     "CalibratedIsotonic": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
     "CalibratedTwo": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
     "Risk": (bk.RiskClassifier(bk.NaiveBayes()), ["age", "select"]),
+    "Forest": (bk.ProbabilityForest(trees=12), EVERYTHING),
+    "ForestMissing": (bk.ProbabilityForest(trees=12, missing="level"), SOME),
     "Pool": (bk.AutoBayes(max_candidates=3), EVERYTHING),
 }
 

@@ -219,6 +219,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
         bk.KNNBayes(metric="gower", k=7),
         bk.KNNBayes(metric="gower", k=9, scale="mutual_information", weights="epanechnikov", pseudo=1.0),
         bk.RiskClassifier(bk.TAN(), COSTS),
+        bk.ProbabilityForest(trees=30, missing="level"),
         bk.AutoBayes(),
     ],
     ids=[
@@ -234,7 +235,17 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
             "temperature",
             "sigmoid",
         ),
-        *("families", "normal", "tied", "holes as levels", "neighbours", "weighted neighbours", "risk", "pool"),
+        *(
+            "families",
+            "normal",
+            "tied",
+            "holes as levels",
+            "neighbours",
+            "weighted neighbours",
+            "risk",
+            "forest",
+            "pool",
+        ),
     ],
 )
 def test_page_agrees_with_python(browser, folder, rows, model):
@@ -309,8 +320,15 @@ def test_the_steps_of_a_pool_are_those_of_its_explanation(browser, pool, rows):
     panel.page.close()
 
 
-def test_the_terms_of_a_pool_are_those_of_python(browser, pool, rows):
-    evaluation, path = pool
+@pytest.fixture(scope="module")
+def trees(rows, folder):
+    evaluation = bk.evaluate(bk.ProbabilityForest(trees=30), *rows, bk.Holdout(0.5))
+    return evaluation, bk.report(evaluation, folder / "trees.html", rows=True)
+
+
+@pytest.mark.parametrize("which", ["pool", "trees"])
+def test_the_terms_of_a_pool_or_forest_are_those_of_python(browser, request, which, rows):
+    evaluation, path = request.getfixturevalue(which)
     panel = Panel(browser, path)
     found = panel.page.evaluate("""async () => {
         const program = JSON.parse(document.getElementById("program").textContent);

@@ -13,9 +13,13 @@
     /* How mahalanobis reads numbers: x * SCALE * SCALE_AGAIN - ORIGIN; one factor alone might overflow. */                \
     ENUM(UnitRow, ROW(SCALE) ROW(SCALE_AGAIN) ROW(ORIGIN))                                                                 \
     /* Of a column of texts: addresses of offsets, bytes and validity bits (0 for none), bytes of an offset, length of */  \
-    /* the data, first row, code of a missing text, code of the next new text (-2: it gets none), row of out. */           \
+    /* the data, first row, code of a missing text, code of the next new text (-2: it gets none), row of out. Views are */ \
+    /* 16 bytes wide, and their data pairs of address and length, of which there are DATA_LENGTH. */                       \
     ENUM(TextField, ROW(OFFSETS) ROW(DATA) ROW(VALID) ROW(OFFSET_WIDTH) ROW(DATA_LENGTH) ROW(FIRST_ROW) ROW(MISSING_CODE)  \
                         ROW(NEXT_CODE) ROW(OUT_ROW))                                                                       \
+    /* Of a column of places in a dictionary: addresses of the places and of validity bits (0 for none), bytes of a */     \
+    /* place, first row, row of out. */                                                                                    \
+    ENUM(PlaceField, ROW(PLACES) ROW(VALID) ROW(WIDTH) ROW(FIRST_ROW) ROW(OUT_ROW))                                        \
     /* Ops of a compiled elimination; see Program. */                                                                      \
     ENUM(OpKind, ROW(INDICATE) ROW(GATHER) ROW(STEP))
 

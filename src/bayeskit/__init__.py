@@ -16,6 +16,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from bayeskit.keywords import guide
+
 _PLACES = {
     "AJE": "bayeskit.estimators.augmented",
     "AODE": "bayeskit.estimators.augmented",
@@ -90,7 +92,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"bayeskit.{name}")
     if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+        return guide(getattr(import_module(_PLACES[name]), name))
     hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
     raise AttributeError(f"module 'bayeskit' has no attribute {name!r}{hint}")
 

@@ -36,6 +36,10 @@ class KindError(BayeskitError, TypeError):
     """A value or a column has a type no model here can take."""
 
 
+class KeywordError(BayeskitError, TypeError):
+    """A class or a function has no parameter of this name; the message says what to write."""
+
+
 class NoSuchAnswer(KindError, AttributeError):
     """A classifier has no answer of this name; the message says why, and what to ask instead."""
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from scipy import sparse
 
 import bayeskit as bk
 from bayeskit import _core
 from bayeskit import families as f
-from bayeskit._core import TextField
+from bayeskit._core import PlaceField, TextField
 from golden.cases import CASES, table
 
 CHOSEN_BY_NAME = ("clone", "clones", "use_clone")  # which instruction set is in use; not for numbers
@@ -52,6 +53,21 @@ class Texts:
         return np.array(rows, np.int64).reshape(len(rows), len(TextField))
 
 
+@dataclass(frozen=True)
+class Places:
+    """What the first argument of ``dictionary_codes`` stands for: each column's places and other words."""
+
+    columns: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    def argument(self) -> np.ndarray:
+        rows = []
+        for places, words in self.columns:
+            row = words.copy()
+            row[[PlaceField.PLACES, PlaceField.VALID, PlaceField.WIDTH]] = places.ctypes.data, 0, places.itemsize
+            rows.append(row)
+        return np.array(rows, np.int64).reshape(len(rows), len(PlaceField))
+
+
 def _pointer(data: bytes) -> int:
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
@@ -69,7 +85,7 @@ class Call:
             if isinstance(value, Columns):
                 out.extend(value.arguments())
             else:
-                out.append(value.argument() if isinstance(value, Texts) else value)
+                out.append(value.argument() if isinstance(value, Texts | Places) else value)
         return tuple(out)
 
     def run(self) -> Any:
@@ -80,6 +96,8 @@ def _kept(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Call:
     arguments = [_copied(value) for value in given]
     if name == "text_codes":
         arguments[0] = Texts(tuple(_text(row, given[1]) for row in given[0]))
+    elif name == "dictionary_codes":
+        arguments[0] = Places(tuple(_places(row, given[1]) for row in given[0]))
     elif given and isinstance(given[0], np.ndarray) and given[0].dtype == np.uint64:
         arguments[:3] = [Columns(_matrix(*given[:3]))]
     return Call(name, tuple(arguments), tuple((key, _copied(value)) for key, value in named.items()))
@@ -106,6 +124,12 @@ def _text(row: np.ndarray, rows: int) -> tuple[np.ndarray, bytes, np.ndarray]:
     offsets = ctypes.string_at(int(row[TextField.OFFSETS]), (rows + 1) * width)
     data = ctypes.string_at(int(row[TextField.DATA]), int(row[TextField.DATA_LENGTH]))
     return np.frombuffer(offsets, np.int32 if width == 4 else np.int64).copy(), data, row.copy()
+
+
+def _places(row: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    width = int(row[PlaceField.WIDTH])
+    places = ctypes.string_at(int(row[PlaceField.PLACES]), rows * width)
+    return np.frombuffer(places, f"u{width}").copy(), row.copy()
 
 
 def recorded() -> dict[str, list[Call]]:
@@ -178,6 +202,9 @@ def _use_everything() -> None:
     (one + bk.NaiveBayes(families=f.Kernel()).fit(numbers, data["class"])).forget(numbers, data["class"])
     bk.FullBayes().fit(rng.normal(size=(2000, 5)), np.arange(2000) % 2)
     levels = {name: rows[name] for name in ("colour", "size", "flag")}
+    bk.NaiveBayes().fit(
+        {name: pa.array(map(str, values)).dictionary_encode() for name, values in levels.items()}, data["class"]
+    )
     holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
     for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), bk.ProbabilityForest(trees=3)):
         again = [f"again {size}" for size in rows["size"]]

@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz.core_calls import Call, Columns, Texts, recorded
+from fuzz.core_calls import Call, Columns, Places, Texts, recorded
 
 WHOLE = (0, -1, -2, -3, 1, 2, 7, 8, 1023, 2**24, 2**31 - 1, 2**31, -(2**31), 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 REAL = (0.0, -0.0, -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e16, np.nan, np.inf, -np.inf, 2.0**63, 1e-9)
@@ -55,6 +55,7 @@ ASCENDING: dict[str, tuple[tuple[int, int | None], ...]] = {
     "forest_stages": ((1, None),),
     "integer_codes": ((2, None),),
     "text_codes": ((3, None), (5, None)),
+    "dictionary_codes": ((3, None),),
 }
 PATIENCE = 60  # seconds of the processor for one call
 MEMORY = 6 << 30  # bytes; what asks for more is refused by a MemoryError
@@ -141,6 +142,9 @@ def _mutated(value: Any, rng: np.random.Generator) -> Any:
             elif what == 2:
                 column[2] = np.concatenate([column[2][:5], _entries(column[2][5:], rng)])
         return Texts(tuple((a, b, c) for a, b, c in columns))
+    if isinstance(value, Places):
+        changed = [(ARRAYS[rng.integers(7)](a, rng), b) for a, b in value.columns]
+        return Places(tuple((a, np.concatenate([b[:3], _entries(b[3:], rng)])) for a, b in changed))
     if isinstance(value, np.ndarray):
         return ARRAYS[rng.integers(len(ARRAYS))](value, rng)
     if isinstance(value, bool):
@@ -170,6 +174,8 @@ def mutant(call: Call, rng: np.random.Generator) -> Call:
             named[at - len(arguments)] = (key, _mutated(value, rng))
     if isinstance(arguments[0], Texts) and isinstance(arguments[1], int):  # as many rows as there are offsets for
         arguments[1] = min(arguments[1], *(len(offsets) - 1 for offsets, _, _ in arguments[0].columns), 2**31)
+    if isinstance(arguments[0], Places) and isinstance(arguments[1], int):
+        arguments[1] = min(arguments[1], *(len(places) for places, _ in arguments[0].columns), 2**31)
     return replace(call, arguments=tuple(arguments), named=tuple(named))
 
 

@@ -24,6 +24,7 @@ from portable_cases import CASES, case, inputs, table
 
 CLOSE = 1e-9
 NAMES = sorted(CASES)
+TREES = {"Forest", "ForestMissing"}  # no formulas
 SLOW = {"A2DE", "KernelBackoff", "Pool", "Auto"}  # long queries
 
 
@@ -110,7 +111,9 @@ def quoted(name):
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
-@pytest.mark.parametrize("name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
+@pytest.mark.parametrize(
+    "name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n not in TREES]
+)
 def test_a_query_says_what_the_model_does(name, dialect):
     model, rows, true, held = compared(name)
     found = answers(bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"]), rows, dialect)
@@ -136,7 +139,7 @@ def run_onnx(made, rows, none=""):
     return session.run(["label", "probabilities"], tensors(session, rows, none))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in TREES])
 def test_a_graph_says_what_the_model_does(name):
     model, rows, true, held = compared(name)
     label, proba = run_onnx(bk.export(model, "onnx", missing="(none)"), rows, "(none)")
@@ -287,6 +290,13 @@ def test_rows_that_are_kept_are_refused_by_name():
     for target in ("sql", "javascript", "python"):
         with pytest.raises(InputError, match=r"learned rows.*NaiveBayes, FullBayes and TAN can"):
             bk.export(model, target, **({"source": "t"} if target == "sql" else {}))
+
+
+def test_trees_are_refused_where_there_are_only_formulas():
+    with pytest.raises(InputError, match=r"trees are not written as formulas; export it to javascript or python"):
+        bk.export(case("Forest")[0], "sql", source="t")
+    with pytest.raises(InputError, match="trees are not written as formulas"):
+        bk.export(case("Forest")[0], "onnx", missing="(none)")
 
 
 WORDS = [

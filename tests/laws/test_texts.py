@@ -17,10 +17,21 @@ words = st.one_of(
     st.none(), st.text(max_size=3), st.sampled_from(["", "ab", "abcdefgh", "abcdefghi", "ü" * 9, "x" * 40])
 )
 columns = st.lists(st.lists(words, min_size=1, max_size=60), min_size=1, max_size=3)
+PLACES = [pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]
+LAYOUTS = [pa.string(), pa.large_string(), pa.string_view(), *(pa.dictionary(place, pa.string()) for place in PLACES)]
+
+
+def make(some: list[str | None], kind: pa.DataType) -> pa.Array:
+    """An Arrow array; of dictionaries one that lists a level no row has, and a missing one."""
+    if not pa.types.is_dictionary(kind):
+        return pa.array(some, kind)
+    listed = [*dict.fromkeys(v for v in some if v is not None), None, "no row has it"][::-1]
+    places = pa.array([None if v is None else listed.index(v) for v in some], kind.index_type)
+    return pa.DictionaryArray.from_arrays(places, pa.array(listed))
 
 
 def coded(rows: list[list[str | None]], kind: pa.DataType, known: list[Levels], grow: bool, cut: int = 0):
-    values = [pa.array([None, "zz"][:cut] + some, kind).slice(cut) for some in rows]
+    values = [make(([None, "zz"])[:cut] + some, kind).slice(cut) for some in rows]
     out = np.empty((len(rows), len(rows[0])), dtype=np.int32)
     about = [Column(f"c{j}", "nominal", str(kind), "") for j in range(len(rows))]
     return out, any_codes(values, about, known, grow, out)
@@ -32,7 +43,7 @@ def equal_lengths(rows: list[list[str | None]]) -> list[list[str | None]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(columns, st.sampled_from([pa.string(), pa.large_string()]), st.integers(0, 2))
+@given(columns, st.sampled_from(LAYOUTS), st.integers(0, 2))
 def test_codes_stand_for_the_values(rows: list[list[str | None]], kind: pa.DataType, cut: int) -> None:
     rows = equal_lengths(rows)
     out, levels = coded(rows, kind, [Levels()] * len(rows), True, cut)
@@ -42,11 +53,13 @@ def test_codes_stand_for_the_values(rows: list[list[str | None]], kind: pa.DataT
 
 
 @settings(max_examples=60, deadline=None)
-@given(columns, st.lists(st.text(max_size=3), unique=True, max_size=5), st.booleans())
-def test_known_levels_keep_their_codes(rows: list[list[str | None]], before: list[str], grow: bool) -> None:
+@given(columns, st.lists(st.text(max_size=3), unique=True, max_size=5), st.booleans(), st.sampled_from(LAYOUTS))
+def test_known_levels_keep_their_codes(
+    rows: list[list[str | None]], before: list[str], grow: bool, kind: pa.DataType
+) -> None:
     rows = equal_lengths(rows)
     first = Levels.of(before)
-    out, levels = coded(rows, pa.string(), [first] * len(rows), grow)
+    out, levels = coded(rows, kind, [first] * len(rows), grow)
     for codes, some, known in zip(out.tolist(), rows, levels, strict=True):
         assert grow or known == first
         assert known.keys[: len(before)] == first.keys or not before
@@ -54,9 +67,10 @@ def test_known_levels_keep_their_codes(rows: list[list[str | None]], before: lis
         assert codes == [-1 if v is None else place.get(v, -2) for v in some]
 
 
-def test_many_rows_find_levels_after_the_first_ones() -> None:
+@pytest.mark.parametrize("kind", LAYOUTS, ids=str)
+def test_many_rows_find_levels_after_the_first_ones(kind: pa.DataType) -> None:
     some = [f"level {i % 7}" for i in range(5000)] + ["late", None]
-    out, (levels,) = coded([some], pa.large_string(), [Levels()], True)
+    out, (levels,) = coded([some], kind, [Levels()], True)
     assert [None if c < 0 else levels.values[c] for c in out[0].tolist()] == some
     assert levels.values[:7] == [f"level {i}" for i in range(7)]
 
@@ -80,3 +94,29 @@ def test_offsets_that_leave_the_texts_are_refused() -> None:
         _core.text_codes(
             column, 2, b"", nothing, np.zeros(0, np.int32), np.zeros(2, np.int64), np.zeros((1, 2), np.int32)
         )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_views_and_places_that_lead_nowhere_are_refused(seed: int) -> None:
+    """Buffers whose bytes were changed give codes or a ValueError; nothing beyond them is read."""
+    rng = np.random.default_rng(seed)
+    some = [None if i % 7 == 0 else "x" * int(rng.integers(0, 30)) for i in range(50)]
+    kind = [pa.string_view(), pa.dictionary(pa.int32(), pa.string())][seed % 2]
+    values = make(some, kind)
+    held = values.indices if seed % 2 else values
+    valid, first, *rest = held.buffers()
+    changed = bytearray(first.to_pybytes())
+    for _ in range(3):
+        changed[int(rng.integers(len(changed)))] ^= int(rng.integers(1, 256))
+    broken = pa.Array.from_buffers(held.type, len(held), [valid, pa.py_buffer(bytes(changed)), *rest])
+    if seed % 2:
+        broken = pa.DictionaryArray.from_arrays(broken, values.dictionary, safe=False)
+    out = np.empty((1, 50), dtype=np.int32)
+    known = Levels.of({v for v in some if v is not None})
+    try:
+        any_codes([broken], [Column("c", "nominal", str(kind), "")], [known], False, out)
+    except ValueError as error:
+        assert "leaves" in str(error)  # noqa: PT017
+    else:
+        assert (out[0] < len(known)).all()
+        assert (out[0] >= -2).all()

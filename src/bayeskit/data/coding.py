@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit import _core
-from bayeskit._core import TextField
+from bayeskit._core import PlaceField, TextField
 from bayeskit.arrays import Array, Code
 from bayeskit.data.block import Columns
 from bayeskit.data.levels import BOOL, MARK, MISSING, NAMES, NUMBER, PRESENT, TEXT, Key, Levels, key, show
@@ -18,9 +19,12 @@ from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
 
 SAMPLE = 512
-STRING, INT64 = pa.string().id, pa.int64().id
-TEXTS = (STRING, pa.large_string().id)  # Arrow's two plain layouts
+STRING, INT64, DICTIONARY = pa.string().id, pa.int64().id, pa.dictionary(pa.int8(), pa.string()).id
+VIEWS = pa.string_view().id
+TEXTS = (STRING, pa.large_string().id, VIEWS)  # Arrow's layouts
 FEW = 64  # levels for which a table is made however few the rows are
+REMEMBERED, SHORT = 256, 1024  # dictionaries of which the keys are kept, and how long these may be
+_remembered: OrderedDict[tuple[int, ...], tuple[pa.Array, list[Key | None]]] = OrderedDict()
 
 
 def codes_of(values: object, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
@@ -68,21 +72,34 @@ def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
             values = pc.dictionary_encode(values)
         except pa.ArrowNotImplementedError as error:
             raise KindError(f"column {name!r} of type {values.type} cannot be a category") from error
-    distinct = values.dictionary.to_pylist()
+    keys = _keys(values.dictionary, name)
     place = values.indices
-    keys: list[Key | None]
-    if pt.is_string(values.type.value_type) or pt.is_large_string(values.type.value_type):
-        keys = [None if v is None else (TEXT, v) for v in distinct]
-    else:
-        try:
-            keys = [key(v) for v in distinct]
-        except TypeError as error:
-            raise KindError(f"column {name!r} of type {values.type} cannot be a category: {error}") from error
-        except InputError as error:
-            raise InputError(f"column {name!r}: {error}") from error
     if place.null_count:
         place = pc.fill_null(pc.cast(place, pa.int64()), len(keys))
     return [*keys, None], place.to_numpy(zero_copy_only=False)
+
+
+def _keys(dictionary: pa.Array, name: str) -> list[Key | None]:
+    """The keys of a dictionary; those of a short one of texts are kept, since all batches of a table have the same."""
+    if len(dictionary) > SHORT or dictionary.type.id not in TEXTS:
+        return _read_keys(dictionary, name)
+    at = (-1 if buffer is None else buffer.address for buffer in dictionary.buffers())
+    lies = (dictionary.type.id, dictionary.offset, len(dictionary), *at)
+    known = _remembered.get(lies)
+    if known is None:  # the dictionary is kept as well: nothing else can come to lie where it does
+        known = _remembered[lies] = dictionary, _read_keys(dictionary, name)
+        while len(_remembered) > REMEMBERED:
+            _remembered.popitem(last=False)
+    return known[1]
+
+
+def _read_keys(dictionary: pa.Array, name: str) -> list[Key | None]:
+    try:
+        return [key(value) for value in dictionary.to_pylist()]
+    except TypeError as error:
+        raise KindError(f"column {name!r} of type {dictionary.type} cannot be a category: {error}") from error
+    except InputError as error:
+        raise InputError(f"column {name!r}: {error}") from error
 
 
 def join_levels(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | None]:
@@ -172,14 +189,19 @@ def any_codes(
     known = list(levels)
     together: list[int] = []
     whole: list[int] = []
+    placed: list[int] = []
     for j, some in enumerate(values):
         kind = some.type.id if isinstance(some, pa.Array) else None
         if kind in TEXTS and _suits(some, columns[j], known[j], grow):
             together.append(j)
         elif kind == INT64 and not some.null_count:
             whole.append(j)
+        elif kind == DICTIONARY and not (some.null_count and columns[j].missing == "level"):
+            placed.append(j)
         else:
             out[j], known[j] = codes_of(some, known[j], grow, columns[j])
+    if placed:
+        _follow_places({j: values[j] for j in placed}, columns, known, grow, out)
     if whole:
         numbers = tuple(values[j].to_numpy() for j in whole)
         codes = out if len(whole) == len(out) else np.empty((len(whole), out.shape[1]), dtype=np.int32)
@@ -187,13 +209,49 @@ def any_codes(
         for place, (j, grown) in enumerate(zip(whole, found, strict=True)):
             out[j], known[j] = codes[place], grown
     if together:
-        layouts = {j: _layout(values[j]) for j in together}
+        held: list[Array] = []  # where the buffers of views lie, until they are read
+        layouts = {j: _layout(values[j], held) for j in together}
         if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
             # most levels show in a few rows, and come in order then
             few = np.empty((len(values), SAMPLE), dtype=np.int32)
             _look_up(layouts, columns, known, grow, few, few_rows=True)
         _look_up(layouts, columns, known, grow, out)
     return known
+
+
+def _follow_places(
+    values: Mapping[int, pa.DictionaryArray], columns: Sequence[Column], known: list[Levels], grow: bool, out: Code
+) -> None:
+    """Fill in the codes of columns of places in dictionaries, and put levels that are new with the known ones."""
+    about = np.empty((len(values), len(PlaceField)), dtype=np.int64)
+    tables: list[Code] = []
+    for row, (j, given) in zip(about, values.items(), strict=True):
+        if grow and not known[j] and len(given) > 4 * SAMPLE:  # most levels show in a few rows
+            known[j] = _codes(given.slice(0, SAMPLE), known[j], grow, columns[j])[1]
+        keys, index = _keys(given.dictionary, columns[j].name), known[j].index
+        if not grow and known[j].keys:
+            _same_type(keys, known[j], columns[j])
+        tables.append(np.array([-1 if k is None else index.get(k, -2) for k in keys], dtype=np.int32))
+        row[:] = _place_fields(given.indices, j)
+    first = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+    unseen = _core.dictionary_codes(about, out.shape[1], np.concatenate(tables), first, out)
+    for (j, given), some in zip(values.items(), unseen, strict=True):
+        if some and grow:
+            out[j], known[j] = _codes(given, known[j], grow, columns[j])
+
+
+def _place_fields(places: pa.Array, row: int) -> list[int]:
+    """Where the places of a column lie in memory, in the order of PlaceField."""
+    valid, data = places.buffers()
+    width, start = places.type.bit_width // 8, places.offset
+    fields = {
+        PlaceField.PLACES: data.address + width * start,
+        PlaceField.VALID: valid.address if valid is not None and places.null_count else 0,
+        PlaceField.WIDTH: width,
+        PlaceField.FIRST_ROW: start,
+        PlaceField.OUT_ROW: row,
+    }
+    return [fields[field] for field in PlaceField]
 
 
 def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
@@ -236,15 +294,19 @@ def _look_up(
                 out[j] = moved[out[j]]
 
 
-def _layout(values: pa.Array) -> dict[TextField, int]:
-    """Where a column lies in memory."""
-    valid, offsets, data = values.buffers()
-    width, start = 4 if values.type.id == STRING else 8, values.offset
+def _layout(values: pa.Array, held: list[Array]) -> dict[TextField, int]:
+    """Where a column lies in memory; a list of its buffers, if it has one, is put with what is ``held``."""
+    valid, offsets, *data = values.buffers()
+    width, start = {STRING: 4, VIEWS: 16}.get(values.type.id, 8), values.offset
+    place, length = (data[0].address, data[0].size) if data and data[0] is not None else (0, 0)
+    if width == 16:
+        held.append(np.array([(some.address, some.size) for some in data], dtype=np.int64))
+        place, length = held[-1].ctypes.data, len(data)
     return {
         TextField.OFFSETS: 0 if offsets is None else offsets.address + width * start,
-        TextField.DATA: 0 if data is None else data.address,
-        TextField.VALID: 0 if valid is None else valid.address,
+        TextField.DATA: place,
+        TextField.VALID: valid.address if valid is not None and values.null_count else 0,
         TextField.OFFSET_WIDTH: width,
-        TextField.DATA_LENGTH: 0 if data is None else data.size,
+        TextField.DATA_LENGTH: length,
         TextField.FIRST_ROW: start,
     }

@@ -201,6 +201,12 @@ def written_out(values: object) -> Any:
     return values if dense is None else dense()
 
 
+def coded_levels(values: object) -> tuple[Any, Any] | None:
+    """The codes of a column of categories of pandas, -1 where a value is missing, and its levels; None of any other."""
+    held: Any = getattr(values, "array", values)
+    return (held.codes, held.categories) if type(held).__name__ == "Categorical" else None
+
+
 def as_arrow(values: object) -> Any:
     """A column as Arrow has it, where it can say that itself; else as it is."""
     return values.to_arrow() if hasattr(values, "to_arrow") else values

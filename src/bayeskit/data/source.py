@@ -16,6 +16,7 @@ from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
 from bayeskit.data.frame import (
     as_arrow,
+    coded_levels,
     column_type,
     holds_arrow,
     is_arrow_stream,
@@ -251,7 +252,12 @@ def _objects(values: object, where: str) -> pa.Array:
     """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
     values = written_out(values)
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+    coded = coded_levels(values)
     try:
+        if coded is not None:
+            codes, levels = coded[0], pa.array(coded[1], from_pandas=True)
+            places = pa.array(codes, mask=codes < 0 if len(codes) and codes.min() < 0 else None)
+            return pa.DictionaryArray.from_arrays(places, levels, ordered=column_type(values).ordered, safe=False)
         return pa.array(values, from_pandas=not here)
     except OverflowError:  # whole numbers of Python
         return _to_unsigned(values, where)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from bayeskit.densities.likelihood import likelihoods
+from bayeskit.keywords import guide
 
 
 @cache
@@ -19,7 +20,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted(families())
     if not name.startswith("_") and name in families():
-        return families()[name]
+        found: Any = families()[name]
+        return guide(found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

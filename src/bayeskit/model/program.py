@@ -91,6 +91,11 @@ class MemberInputs:
     def code(self, name: str) -> Any:
         return self.table.code(name, self.model)
 
+    def words(self, name: str) -> list[int]:
+        """Hashes of the levels of a column, by code."""
+        found: list[int] = self.model.counted.domain.levels[name].words.view(np.int64).tolist()
+        return found
+
 
 def program_of(model: Model, name: str) -> Program:
     """Of a single model."""

@@ -4,6 +4,7 @@
 ``normal``      log of normal densities by class of the numbers that are there, perhaps about the means of the cells of
                 some categories; cells a row may be in are summed, with what smoothing puts on those never seen.
 ``network``     log p(codes | c) of a product of tables, what is missing summed out.
+``forest``      log P(c | codes) - log P(c), the mean over trees of the class shares in the leaves a row gets to.
 ``neighbours``  log K_c / n_c among learned rows: only pages have it, as it takes the rows along.
 """
 
@@ -217,6 +218,41 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Forest:
+    """Trees by their nodes, and the weight of each class in each leaf, from which the shares of all nodes follow.
+
+    A node that splits sends codes in its mask to ``child``, counted within the tree, and others to the node behind
+    that; a code of -1 goes both ways, as the weight there does. p_node = (n_c + a p_parent) / (n + a), and the parent
+    of a root has (n_c + 1/2) / (n + K/2).
+    """
+
+    sizes: tuple[int, ...]  # nodes of each tree
+    column: Code  # (nodes,) which code is asked for, -1 in leaves
+    child: Code  # (nodes,)
+    mask: Int  # (nodes, 2) 32 bits each
+    counts: Float  # (leaves, K), in the order of the nodes
+    strength: float  # a
+    of_codes: Callable[[Code], Float]  # codes (columns, n) to (n, K), as the model itself has it
+
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return self.counts.size + 4 * len(self.column)
+
+    def log(self, args: Sequence[Float]) -> Float:
+        return self.of_codes(np.array(args).astype(np.int32))
+
+    def json(self, store: TableStore) -> Json:
+        low, high = self.mask.T
+        tables = {"column": self.column, "child": self.child, "low": low, "high": high, "counts": self.counts}
+        return {
+            "sizes": self.sizes,
+            "strength": self.strength,
+            **{name: store.table(np.asarray(table, dtype=np.float64)) for name, table in tables.items()},
+        }
+
+
+@dataclass(frozen=True)
 class Neighbours:
     """log K_c / n_c: of the rows within reach of the k-th nearest, those of the class."""
 
@@ -293,7 +329,7 @@ class Neighbours:
                 "fading": self.fading, "pseudo": self.pseudo}  # fmt: skip
 
 
-Node: TypeAlias = Kernel | Mixture | Normal | Network | Neighbours  # a kernel where mixtures are expanded
+Node: TypeAlias = Kernel | Mixture | Normal | Network | Forest | Neighbours  # a kernel where mixtures are expanded
 
 
 def to_list(numbers: Float) -> list[float | str]:

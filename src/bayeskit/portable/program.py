@@ -14,16 +14,16 @@ their code (``missingCode`` is the code of a missing value: -1, or a level of it
     ["stirling", i]                  log Gamma(x + 1) less Stirling's formula
     ["place", i, t] ["take", i, t]   how many numbers of a table lie below; the line of a table at an index from 0 on
     ["largest" | "least" | "together", i]    over the classes: the largest, the least, log of the sum of exponentials
-    ["mixture" | "normal" | "network" | "neighbours", spec, i, ...]   see ``nodes``
+    ["mixture" | "normal" | "network" | "forest" | "neighbours", spec, i, ...]   see ``nodes``
 
 A result is a number, or one for each class. log 0 is minus infinity, and what is undefined is NaN. A member adds up
 its ``terms`` and the logarithms of its ``base``: log P(c, x). Each term names the columns it is of; to explain it,
-several are revealed in the order of the columns, or add up by the chain rule of a normal density (``chain``); that of
-neighbours names none, and ``chain`` says which column each of its numbers comes from and is revealed with. Where all
-classes have minus infinity, the ``tail`` of each term decides, as smoothing vanishes: [zeros, size, rest] are the
-factors that are zero, log2 of the magnitude of a term beyond the range of a double (null: never), and the rest. The
-classes that the prior allows run; those with the fewest zeros go on; of these those with the smallest sum of magnitudes
-above 2^900; and base + rest is their log P(c, x).
+several are revealed in the order of the columns, or add up by the chain rule of a normal density or of a forest
+(``chain``); that of neighbours names none, and ``chain`` says which column each of its numbers comes from and is
+revealed with. Where all classes have minus infinity, the ``tail`` of each term decides, as smoothing vanishes: [zeros,
+size, rest] are the factors that are zero, log2 of the magnitude of a term beyond the range of a double (null: never),
+and the rest. The classes that the prior allows run; those with the fewest zeros go on; of these those with the smallest
+sum of magnitudes above 2^900; and base + rest is their log P(c, x).
 
 ``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``,
 if any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, levels] of the result, by class.
@@ -65,6 +65,9 @@ class Inputs(Protocol):
     def code(self, name: str) -> Any:
         """The code of a level: -1 missing, -2 never seen."""
 
+    def words(self, name: str) -> Sequence[int]:
+        """Hashes of the levels of a column, by code."""
+
 
 @dataclass(frozen=True)
 class Tail:
@@ -82,7 +85,7 @@ class Term:
     columns: tuple[str, ...]
     value: Any  # by class
     tail: Tail | None = None
-    chain: tuple[str, ...] = ()  # of normal densities and neighbours, the column of each number: they add up one by one
+    chain: tuple[str, ...] = ()  # of normal densities, forests and neighbours, the column of each number: one by one
 
     @property
     def limit(self) -> Tail:

@@ -18,7 +18,10 @@ from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import heavy_apart, short
-from bayeskit.portable.program import Inputs, Term, Unportable
+from bayeskit.portable.nodes import FRONT
+from bayeskit.portable.nodes import Forest as ForestNode
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import Symbol, place, take, where
 from bayeskit.statistics.content import Units
 from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
 from bayeskit.statistics.rows import ContentOrder, Rows
@@ -172,6 +175,8 @@ class ForestDensity(Density):
     """The class shares of every node."""
 
     trees: Trees
+    counts: Float  # (K, leaves)
+    strength: float
     shares: Float  # (nodes, K)
     first: Float  # (nodes,) share of the rows of a node that went to its first child
     names: tuple[str, ...]  # the columns, in schema order
@@ -207,16 +212,21 @@ class ForestDensity(Density):
                 shares[at] = (weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
             there = total[inner] > 0
             first[inner[there]] = total[below[there]] / total[inner[there]]
-        return cls(trees, shares, first, names)
+        return cls(trees, counts, strength, shares, first, names)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return self.names
 
     def portable(self, inputs: Inputs) -> list[Term]:
-        raise Unportable(
-            "trees send missing values both ways, for which there is no form yet; CorrectedNaiveBayes has one"
+        _, column, mask, child, _ = self.trees.arrays
+        halves = np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
+        node = ForestNode(
+            self.trees.sizes, column, child, halves, self.counts.T, self.strength, lambda codes: self._log_ratios(codes)
         )
+        used = tuple(column.name for column in self.trees.columns)
+        value = Symbol("forest", node, *(_portable_code(column, inputs) for column in self.trees.columns))
+        return [Term(tuple(name for name in self.names if name in used), value, chain=used)] if used else []
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -240,7 +250,12 @@ class ForestDensity(Density):
         return logs
 
     def add(self, block: Block, out: Float) -> None:
-        out += self.log_shares(self.trees.codes(block)) - np.log(self.nothing)
+        out += self._log_ratios(self.trees.codes(block))
+
+    def _log_ratios(self, codes: Array) -> Float:
+        """The same less log P(c), from codes of which those below zero are missing: (n, K)."""
+        ratios: Float = self.log_shares(np.where(codes < 0, MISSING, codes).astype(np.uint8)) - np.log(self.nothing)
+        return ratios
 
     def terms(self, block: Block) -> Float:
         """What each column adds when revealed, in schema order; all stages come from one walk through each tree."""
@@ -254,6 +269,18 @@ class ForestDensity(Density):
         out = np.zeros((block.rows, len(self.names), self.shares.shape[1]))
         out[:, sorted(here)] = np.diff(np.log(stages), axis=1)
         return out
+
+
+def _portable_code(column: TreeColumn, inputs: Inputs) -> Any:
+    """The code of a column in trees as a portable program has it: -1 is missing."""
+    if column.numeric:
+        x = inputs.number(column.name)
+        hole = len(column.cuts) + 1.0 if column.holes else -1.0
+        return where(np.isnan(x), hole, place(np.array(column.cuts), x))
+    at = {word: i for i, word in enumerate(column.levels)}
+    rest = len(column.levels) if column.others else -1
+    known = [-1, -1, *(at.get(word, rest) for word in inputs.words(column.name))]
+    return take(np.array(known, dtype=np.float64), inputs.code(column.name) + FRONT)
 
 
 def _column(column: Column, block: Block, domain: Domain, weight: Float) -> TreeColumn | None:

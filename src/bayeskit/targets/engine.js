@@ -166,7 +166,82 @@ function engineOf(program, tables) {
     return classes.map((k) => Math.log(totals[k] > 0 ? counts[k] / totals[k] + spec.pseudo / every : (found + spec.pseudo) / every));
   }
 
-  const nodes = { mixture, normal, network, neighbours };
+  const grown = new Map(); // by forest: its trees with the class shares of every node
+
+  function treesOf(spec) {
+    if (grown.has(spec)) return grown.get(spec);
+    const [column, child, low, high, counts] = ["column", "child", "low", "high", "counts"].map((name) => tables[spec[name]].data);
+    const nodes = column.length, start = [0], weight = new Float64Array(nodes * K), total = new Float64Array(nodes);
+    spec.sizes.forEach((size, t) => start.push(start[t] + size));
+    for (let i = 0, leaf = 0; i < nodes; i++) {
+      if (column[i] < 0) { for (let k = 0; k < K; k++) weight[i * K + k] = counts[leaf * K + k]; leaf++; }
+    }
+    const shares = new Float64Array(nodes * K), first = new Float64Array(nodes).fill(0.5), ofClass = zeros();
+    for (let i = 0; i < start[1]; i++) if (column[i] < 0) for (let k = 0; k < K; k++) ofClass[k] += weight[i * K + k];
+    const all = ofClass.reduce((a, b) => a + b, 0), above = ofClass.map((v) => (v + 0.5) / (all + 0.5 * K)), a = spec.strength;
+    spec.sizes.forEach((size, t) => {
+      const begin = start[t];
+      for (let i = begin + size - 1; i >= begin; i--) { // children lie behind their parents
+        const at = begin + child[i];
+        for (let k = 0; k < K; k++) {
+          if (column[i] >= 0) weight[i * K + k] = weight[at * K + k] + weight[(at + 1) * K + k];
+          total[i] += weight[i * K + k];
+        }
+      }
+      for (let k = 0; k < K; k++) shares[begin * K + k] = (weight[begin * K + k] + a * above[k]) / (total[begin] + a);
+      for (let i = begin; i < begin + size; i++) {
+        if (column[i] < 0) continue;
+        const at = begin + child[i];
+        for (const of of [at, at + 1]) for (let k = 0; k < K; k++) shares[of * K + k] = (weight[of * K + k] + a * shares[i * K + k]) / (total[of] + a);
+        if (total[i] > 0) first[i] = total[at] / total[i];
+      }
+    });
+    const trees = { column, child, low, high, start, shares, first };
+    grown.set(spec, trees);
+    const unknown = new Array(1 + column.reduce((most, j) => Math.max(most, j), 0)).fill(-1);
+    trees.nothing = staged(trees, unknown, unknown.map(() => 0), 1)[0].map(Math.log);
+    return trees;
+  }
+
+  // The mean of the leaves once columns of rank 0, 1, ... are known, all stages in one walk: below a split by a column of
+  // rank r the stages up to r go both ways.
+  function staged({ column, child, low, high, start, shares, first }, codes, rank, stages) {
+    const out = Array.from({ length: stages }, zeros), parts = [new Float64Array(stages).fill(1)];
+    function visit(begin, i, depth, from, until) {
+      if (from >= until) return;
+      const part = parts[depth];
+      if (column[i] < 0) {
+        for (let s = from; s < until; s++) for (let k = 0; k < K; k++) out[s][k] += part[s] * shares[i * K + k];
+        return;
+      }
+      const code = codes[column[i]], known = code < 0 ? stages : rank[column[i]];
+      const mask = code < 32 ? low[i] >>> code : high[i] >>> (code - 32), split = within(known, from, until);
+      for (let side = 0; side < 2; side++) {
+        const here = code >= 0 && ((mask & 1) === 1) === (side === 0), share = side ? 1 - first[i] : first[i];
+        const next = parts[depth + 1] ??= new Float64Array(stages), end = here ? until : split;
+        for (let s = from; s < split; s++) next[s] = part[s] * share;
+        for (let s = split; s < end; s++) next[s] = part[s];
+        visit(begin, begin + child[i] + side, depth + 1, share > 0 ? from : split, end);
+      }
+    }
+    for (let t = 0; t + 1 < start.length; t++) visit(start[t], start[t], 0, 0, stages);
+    return out.map((row) => row.map((v) => v / (start.length - 1)));
+  }
+
+  function forest(spec, ...codes) {
+    const trees = treesOf(spec);
+    return staged(trees, codes, codes.map(() => 0), 1)[0].map((v, k) => Math.log(v) - trees.nothing[k]);
+  }
+
+  // What each column adds as they are revealed in the order of the table.
+  function revealed(spec, codes, chain) {
+    const order = chain.map((_, i) => i).sort((a, b) => chain[a] - chain[b]), rank = [];
+    order.forEach((i, r) => { rank[i] = r + 1; });
+    const logs = staged(treesOf(spec), codes, rank, codes.length + 1).map((row) => row.map(Math.log));
+    return codes.map((_, i) => added(logs[rank[i]], logs[rank[i] - 1], -1));
+  }
+
+  const nodes = { mixture, normal, network, forest, neighbours };
 
   // -- steps ------------------------------------------------------------------------------------
 
@@ -208,8 +283,8 @@ function engineOf(program, tables) {
     const several = member.terms.filter((t) => t.of.length > 1 && !t.chain.length);
     for (const t of member.terms.filter((t) => t.of.length === 1)) out[t.of[0]] = added(out[t.of[0]], byClass(value(t.value)));
     for (const t of member.terms.filter((t) => t.of.length > 1 && t.chain.length)) {
-      const [, spec, ...args] = program.steps[t.value];
-      chained(spec, args.map(value)).forEach((row, i) => { out[t.chain[i]] = added(out[t.chain[i]], row); });
+      const [op, spec, ...args] = program.steps[t.value], given = args.map(value);
+      (op === "forest" ? revealed(spec, given, t.chain) : chained(spec, given)).forEach((row, i) => { out[t.chain[i]] = added(out[t.chain[i]], row); });
     }
     let before = zeros();
     for (let j = 0; several.length && j < columns; j++) {

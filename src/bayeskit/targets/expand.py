@@ -124,6 +124,8 @@ def expand(symbol: Value) -> Any:
             raise Unportable(
                 "it looks up the learned rows, which only a report takes along (bk.report(..., rows=True))"
             )
+        if one.op == "forest":
+            raise Unportable("trees are not written as formulas; export it to javascript or python, which have them")
         done[id(one)] = again
         waiting.pop()
     return done.get(id(symbol), symbol)

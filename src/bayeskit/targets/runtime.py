@@ -6,6 +6,7 @@
 import math
 from bisect import bisect_left
 from functools import partial, reduce
+from itertools import accumulate
 from operator import mul
 
 INFINITY, NAN = math.inf, math.nan
@@ -115,7 +116,7 @@ class Scorer:
         self.k = len(self.classes)
         self.tables = [([number(v) for v in t["data"]], t["width"]) for t in program["tables"]]
         self.levels = [{tuple(key): code for code, key in enumerate(c.get("levels", ()))} for c in program["columns"]]
-        self.factors = {}
+        self.factors, self.grown = {}, {}
 
     def predict_proba(self, row):
         """P(class | row) by class, of a mapping from column to value; None, NaN and what is not there are missing."""
@@ -278,6 +279,11 @@ class Scorer:
             asked + [0] * (len(spec["size"]) - len(asked))
         )
 
+    def forest(self, spec, *codes):
+        if id(spec) not in self.grown:
+            self.grown[id(spec)] = Trees(spec, [self.tables[spec[name]][0] for name in TREES], self.k)
+        return self.grown[id(spec)].log([int(c) for c in codes])
+
     def line(self, table, i):
         return self.tables[table][0][i] if self.tables[table][1] == 1 else self.row(table, i)
 
@@ -324,6 +330,65 @@ class Row:
         if not any(isinstance(g, list) for g in given):
             return SIMPLE[op](*given)
         return [SIMPLE[op](*each) for each in zip(*map(scorer.by_class, given), strict=False)]
+
+
+TREES = ("column", "child", "low", "high", "counts")
+
+
+class Trees:
+    """Trees with the class shares of every node."""
+
+    def __init__(self, spec, tables, k):
+        self.column, self.child, low, high = ([int(v) for v in table] for table in tables[:4])
+        self.mask = [one | other << 32 for one, other in zip(low, high, strict=True)]
+        self.k, nodes, counts, leaf = k, len(self.column), tables[4], 0
+        self.begins = [0, *accumulate(spec["sizes"][:-1])]
+        weight = [[0.0] * k for _ in range(nodes)]
+        for i in range(nodes):
+            if self.column[i] < 0:
+                weight[i] = list(counts[leaf * k : leaf * k + k])
+                leaf += 1
+        of_class = [sum(w[c] for w in weight[: spec["sizes"][0]]) for c in range(k)]
+        above = [(n + 0.5) / (sum(of_class) + 0.5 * k) for n in of_class]
+        self.first, self.shares, a = [0.5] * nodes, [None] * nodes, spec["strength"]
+        for begin, size in zip(self.begins, spec["sizes"], strict=True):
+            for i in reversed(range(begin, begin + size)):  # children lie behind their parents
+                if self.column[i] >= 0:
+                    at = begin + self.child[i]
+                    weight[i] = [x + y for x, y in zip(weight[at], weight[at + 1], strict=True)]
+            self.shares[begin] = shrink(weight[begin], a, above)
+            for i in range(begin, begin + size):
+                if self.column[i] >= 0:
+                    at = begin + self.child[i]
+                    self.shares[at], self.shares[at + 1] = (shrink(weight[j], a, self.shares[i]) for j in (at, at + 1))
+                    self.first[i] = sum(weight[at]) / sum(weight[i]) if sum(weight[i]) > 0 else 0.5
+        self.nothing = [math.log(p) for p in self.proba([-1] * (1 + max(self.column)))]
+
+    def log(self, codes):
+        return [math.log(p) - nothing for p, nothing in zip(self.proba(codes), self.nothing, strict=True)]
+
+    def proba(self, codes):
+        """The mean over trees; what is missing goes both ways."""
+        out = [0.0] * self.k
+        for begin in self.begins:
+            waiting = [(begin, 1.0)]
+            while waiting:
+                i, part = waiting.pop()
+                if part > 0 and self.column[i] < 0:
+                    out = [v + part * p for v, p in zip(out, self.shares[i], strict=True)]
+                elif part > 0:
+                    at, code = begin + self.child[i], codes[self.column[i]]
+                    if code < 0:
+                        waiting += [(at, part * self.first[i]), (at + 1, part * (1 - self.first[i]))]
+                    else:
+                        waiting.append((at + 1 - (self.mask[i] >> code & 1), part))
+        return [v / len(self.begins) for v in out]
+
+
+def shrink(weight, strength, above):
+    """Shares of classes, toward those of the node above."""
+    whole = sum(weight) + strength
+    return [(n + strength * p) / whole for n, p in zip(weight, above, strict=True)]
 
 
 class Summing:
