@@ -175,7 +175,7 @@ class CandidateRun:
 
 def _as_arrow(sample: LabelledTable) -> LabelledTable:
     """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = as_arrow(sample.X, sample.intake(None).source.rows)
+    rows = as_arrow(sample.X, sample.open(None).source.rows)
     if rows is sample.X:
         return sample
     features = drop_columns(rows, [name for name in sample.roles.names if name in rows.column_names])

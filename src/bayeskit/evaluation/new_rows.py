@@ -112,7 +112,7 @@ def read_new_rows(
         weights = weights_of(batch, roles)
         said = _log_proba(classifier, model, block, prior, batch)
         evidence = model.evidence(block) if evident else np.zeros(block.rows)
-        return block, batch, start, weights, said, evidence, _holes(block)
+        return block, batch, start, weights, said, evidence, _missing_pattern(block)
 
     columns = [*([] if isinstance(table.source.rows, Matrix) else model.schema.names), *roles.names]
     for block, batch, start, weights, said, evidence, missing in BatchPredictor(model, table).steps(
@@ -169,7 +169,7 @@ def _evidence(model: Model, evidence: Float, mass: Float, missing: Bool, notes: 
     return Evidence(mean, float(usual.mean()), float(np.average(evidence < low, weights=mass)))
 
 
-def _holes(block: Block) -> Bool:
+def _missing_pattern(block: Block) -> Bool:
     """Which values are missing, or of levels never seen: (n, columns)."""
     out = np.zeros((block.rows, len(block.schema.names)), dtype=bool)
     for j, name in enumerate(block.schema.names):
