@@ -15,6 +15,7 @@ import bayeskit as bk
 from bayeskit.ensemble.ensemble import Ensemble, Search
 from bayeskit.ensemble.pool import back_off_terms
 from bayeskit.estimators.candidates import candidates
+from bayeskit.model.open_table import OpenTable
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(),
@@ -108,7 +109,7 @@ def alone(candidate, X, y):
     """A pool that has tried one candidate, and keeps what it gives whatever that is worth."""
     model = bk.AutoBayes(max_candidates=1).fit(X, y)
     search = Search(lambda facts: [replace(candidate, helps=lambda facts: "")])
-    found = Ensemble.fit(model.reader_, X, y, None, search)
+    found = Ensemble.fit(bk.NaiveBayes(), OpenTable.of(X, y, None, None), search)
     weight = np.full(len(found.members), 0.7)
     return model._adopt(replace(found, pool=replace(found.pool, weight=weight)))
 

@@ -192,7 +192,7 @@ def test_units_are_dealt_round_robin_within_their_class(rows, folds, seed):
     words = np.random.default_rng(seed).integers(0, 2**63, (2, len(code))).astype(np.uint64)
     words = words[:, np.lexsort((words[1], words[0]))]
     rows = Rows(code.astype(np.int64), weight, np.arange(3))
-    distinct = Distinct(None, np.arange(len(code)), rows, words, frozenset())
+    distinct = Distinct(None, rows, words, frozenset())
     place = distinct.places(folds)
     shares = np.stack([distinct.dealt(place, folds, f) for f in range(folds)])
     np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-12)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +17,8 @@ from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarge
 from bayeskit.cli.output import Saying, command_line, notes, trying
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates
-from bayeskit.errors import UsageError
 
 NEW = "NEW.csv"  # what a user has yet to name
-MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
 
 Output = Annotated[
     Path | None,
@@ -55,20 +54,14 @@ def fit(
 
     classifier, path = settings.classifier(model), output or _beside(rows.place)
     check_output(path, MODEL, [rows.place], force, rows.sql)
-    pooled = model == "auto"  # which looks at rows again and again
-    if pooled and cluster.engine == "spark":
-        raise UsageError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
-    with notes(say) as messages:
+    pooled = model == "auto"  # the bar of its candidates stands in place of that of rows
+    with notes(say) as messages, ExitStack() as shown:
+        source = shown.enter_context(open_source(rows, replace(say, quiet=say.quiet or pooled), "learning", cluster))
+        origin = Origin(*contents_of(source))
+        table = read_sample(source, sample).table if sample else source
         if pooled:
-            with open_source(rows, say, "reading") as source:
-                origin = Origin(*contents_of(source))
-                table = read_sample(source, MOST if sample is None else sample).table
-            with trying(say, 1) as classifier.callback:
-                classifier.fit(table, target, sample_weight=weight)
-        else:
-            with open_source(rows, say, "learning", cluster) as source:
-                origin = Origin(*contents_of(source))
-                classifier.fit(source, target, sample_weight=weight)
+            classifier.callback = shown.enter_context(trying(say, 1))
+        classifier.fit(table, target, sample_weight=weight)
         warn_of_journal(path)
         add_to_journal(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))

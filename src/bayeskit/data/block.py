@@ -96,6 +96,14 @@ class Columns:
             stride = np.where(hole, 0, stride[self.pick] if len(stride) else 0)
         return address.astype(np.uint64), stride
 
+    @staticmethod
+    def concatenate(parts: Sequence[Columns]) -> Columns:
+        """The rows of several, one after the other; sparse ones stay so."""
+        rows = sum(part.rows for part in parts)
+        if all(isinstance(part.arrays, Sparse) and part.pick is None for part in parts):
+            return Columns(Sparse.concatenate([part.sparse for part in parts]), rows)
+        return Columns(np.concatenate([part.matrix() for part in parts]), rows)
+
     def take(self, which: Int) -> Columns:
         """Some of these columns, in the order asked; -1 gives a column of missing values."""
         chosen = which if self.pick is None else np.where(which < 0, -1, self.pick[which])
@@ -248,6 +256,24 @@ class Block:
                 codes = self.codes.copy() if codes is None else codes
                 codes[j] = lookup[self.codes[j]]
         return self if codes is None else replace(self, codes=codes, levels=levels)
+
+    @staticmethod
+    def concatenate(blocks: Sequence[Block]) -> Block:
+        """The rows of blocks of one schema and one domain, one block after the other; all have weights, or none."""
+        first, *others = blocks
+        if not others:
+            return first
+        codes = np.concatenate([block.codes for block in blocks], axis=1)
+        numeric = Columns.concatenate([block.numeric for block in blocks])
+        groups = [block.groups for block in blocks if block.groups is not None]
+        weights = [block.weights for block in blocks if block.weights is not None]
+        return replace(
+            first,
+            numeric=numeric,
+            codes=codes,
+            groups=np.concatenate(groups) if len(groups) == len(blocks) else None,
+            weights=np.concatenate(weights) if len(weights) == len(blocks) else None,
+        )
 
     def at(self, rows: Int) -> Block:
         """Some of the rows (a copy)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import any_codes, codes_of, integer_codes
-from bayeskit.data.levels import EVERYTHING, NUMBER, Domain, Levels
+from bayeskit.data.levels import EVERYTHING, MISSING, NUMBER, PRESENT, Domain, Levels
 from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import InputError, KindError
@@ -73,6 +73,24 @@ def encode_asked(
     numeric, codes, levels, _ = _code_columns(batch, schema, domain, grow=False)
     _check_finite(numeric, schema, guarded)
     return Block(schema, numeric, codes, levels=levels)
+
+
+def recode_missing(block: Block, schema: Schema) -> Block:
+    """Rows coded with missing values left out, under a schema of the same columns in which some of them are a level."""
+    if schema.coded == block.schema.coded and not any(c.missing == "level" for c in schema.coded_columns):
+        return replace(block, schema=schema)
+    known, place = dict(block.levels), block.schema.coded_index
+    codes = np.empty((len(schema.coded), block.rows), dtype=np.int32)
+    for j, column in enumerate(schema.coded_columns):
+        if column.numeric:
+            known[column.name] = Levels.intern((PRESENT, MISSING))
+            codes[j] = _presence(block.columns((column.name,)).column(0))
+            continue
+        codes[j] = block.codes[place[column.name]] if column.name in place else -1
+        if column.missing == "level":
+            known[column.name] = levels = known.get(column.name, Levels()).union(Levels((MISSING,)))
+            codes[j][codes[j] == -1] = levels.index[MISSING]
+    return replace(block, schema=schema, codes=codes, levels=known)
 
 
 def _code_columns(

@@ -79,6 +79,18 @@ class Sparse:
         first, last = int(indptr[0]), int(indptr[-1])
         return replace(self, indptr=indptr - first, indices=self.indices[first:last], values=self.values[first:last])
 
+    @staticmethod
+    def concatenate(parts: Sequence[Sparse]) -> Sparse:
+        """The rows of matrices of the same columns, one after the other."""
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(part.indptr) for part in parts)])
+        return replace(
+            parts[0],
+            indptr=np.cumsum(indptr),
+            indices=np.concatenate([part.indices for part in parts]),
+            values=np.concatenate([part.values for part in parts]),
+            in_order=all(part.in_order for part in parts),
+        )
+
     def at(self, rows: Int) -> Sparse:
         """Any rows (a copy)."""
         begin, size = self.indptr[rows], np.diff(self.indptr)[rows]

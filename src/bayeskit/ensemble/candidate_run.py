@@ -5,65 +5,66 @@ from __future__ import annotations
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
 
 import numpy as np
 
 from bayeskit.arrays import Float, Seed
-from bayeskit.data.encode import Roles
-from bayeskit.ensemble.candidate import Candidate, Facts
+from bayeskit.data.schema import Schema
+from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.cross_fit import CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
 from bayeskit.ensemble.deadline import Deadline, OutOfTime
 from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
-from bayeskit.ensemble.pool import evidence, smooth_prior
-from bayeskit.ensemble.views import PORTION, View, as_arrow
+from bayeskit.ensemble.passes import Job, learn_together, see
+from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
+from bayeskit.ensemble.views import View
 from bayeskit.errors import InputError
-from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import LabelledTable, drop_columns
-from bayeskit.model.learn import Spec, learn_rows, reuse_counts
+from bayeskit.model.coded import CodedTable
+from bayeskit.model.distinct_rows import Distinct, Sample
+from bayeskit.model.learn import Spec, learn
 from bayeskit.model.model import Model
-from bayeskit.structures.naive import Naive
+from bayeskit.model.open_table import OpenTable
 
-EVERY = -1  # in place of a part of the plan: all rows
-JUDGED = 14_000  # rows candidates are judged on; all rows are learned in the end
+JUDGED = 14_000  # different rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
+    """A table, the rows of it on which candidates are judged, and what candidates that see or count the same share."""
 
-    sample: LabelledTable  # of distinct rows
-    judged: LabelledTable  # those the plan is of
+    opened: OpenTable
+    read: Schema  # as which it is
     reader: Model  # of all rows
-    plan: CrossFit
-    constant: frozenset[str] = frozenset()  # columns that say nothing
-    _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
+    drawn: Distinct  # the rows that are judged: all, or some
+    plan: CrossFit  # of them
+    seconds: float  # that a pass over all rows takes
+    _tables: dict[str, tuple[View | None, CodedTable]] = field(default_factory=dict)  # by view
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, reader: Model, random_state: Seed, deadline: Deadline) -> CandidateRun:
+    def of(cls, opened: OpenTable, spec: Spec, random_state: Seed, deadline: Deadline) -> CandidateRun:
+        """The first pass over a table: the reader learns all rows, and those that are judged are drawn."""
         key = int(np.random.default_rng(random_state).integers(1 << 62))
-        distinct = Distinct.of(_as_arrow(sample), reader, key)
-        judged = distinct.some(JUDGED)
-        whole = distinct.sample
-        some = whole if judged is distinct else judged.sample
-        few = int(judged.units.sum()) * len(reader.classes) <= SEVERAL
-        inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
-        plan = replace(CrossFit.of(inner, 5 if few else 2), deadline=deadline)
-        return cls(whole, some, reader, plan, distinct.constant)
+        read, begin = opened.schema(spec.kinds, spec.missing, ()), time.monotonic()
+        (reader,), (drawn,) = learn_together(opened, read, [Job(spec)], beside=[Sample.of(read, JUDGED, key)])
+        distinct = drawn.distinct(reader, opened)
+        few = int(distinct.units.sum()) * len(reader.classes) <= SEVERAL
+        plan = replace(CrossFit.of(distinct, 5 if few else 2), deadline=deadline)
+        took = time.monotonic() - begin
+        return cls(opened, read, reader, distinct, plan, took, {"": (None, distinct.table)})
 
     @property
     def facts(self) -> Facts:
         """What decides which candidates can help."""
         model, schema = self.reader, self.reader.schema
         weights = model.counted.statistic["features"].column_weights()
-        present = {name: float(w.total().to_float()[0]) for name, w in weights if name not in self.constant}
+        present = {name: float(w.total().to_float()[0]) for name, w in weights if name not in self.drawn.constant}
         rows = float(model.weights.sum())
-        names, numeric, coded = (set(some) - self.constant for some in (schema.names, schema.numeric, schema.coded))
+        every = schema.names, schema.numeric, schema.coded
+        names, numeric, coded = (set(some) - self.drawn.constant for some in every)
         holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
         return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
@@ -78,7 +79,7 @@ class CandidateRun:
         Another is tried if there is time for it, and to learn all rows with those that were.
         """
         deadline, unit, reserved = self.plan.deadline, 0.0, 0.0
-        share = len(self.sample.rows) / max(min(len(train.rows) for train in self.plan.trains), 1)
+        share = len(self.drawn.rows) / max(min(len(train.rows) for train in self.plan.trains), 1)
         calm = replace(self, plan=replace(self.plan, deadline=Deadline()))
         found: list[CandidatePrediction] = []
         skipped: list[LeaderboardEntry] = []
@@ -92,6 +93,7 @@ class CandidateRun:
                 predictions = (self if found else calm)._predictions(candidate)
                 took = time.monotonic() - begin
                 seconds = share * took / len({id(train) for train in self.plan.trains})
+                seconds = max(seconds, self.seconds) if self.drawn.sampled else seconds
                 unit, reserved = max(unit, took / candidate.cost), reserved + seconds
                 found += [replace(p, seconds=seconds) for p in predictions]
             except OutOfTime:
@@ -109,12 +111,13 @@ class CandidateRun:
             )
         return found, skipped
 
-    def evidence(self, evaluated: list[CandidatePrediction]) -> tuple[Float, Float]:
-        """What each member adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
+    def pool(self, evaluated: Sequence[CandidatePrediction]) -> Pool:
+        """How much each counts."""
         plan = self.plan
         rows = float(np.mean([train.mass.sum() for train in plan.trains]))
         base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
-        return np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1), base
+        added = np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1)
+        return Pool.of(added, base, plan.label, plan.mass)
 
     def entry(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
         """What became of it."""
@@ -128,55 +131,70 @@ class CandidateRun:
         return np.broadcast_to(smooth_prior(weights.astype(np.float64)), (rows, len(weights)))
 
     def _predictions(self, candidate: Candidate) -> list[CandidatePrediction]:
-        classes = tuple(self.sample.rows.classes.tolist())
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
-        view, seen = self._make_view(candidate.view) if candidate.view else (None, self.plan)
-
-        spec, fixed = candidate.make().spec(), None
-        if spec.fixes_choices:
-            fixed = learn_rows(spec, *self.judged.take(np.arange(len(self.judged.rows))), classes).structure
-
-        @cache
-        def every() -> Model:
-            if EVERY in known:
-                return reuse_counts(spec, known[EVERY])
-            known[EVERY] = self._whole(spec, view, fixed)
-            return known[EVERY]
-
+        view, table = self._see(candidate.view)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitter = CrossFitter(candidate, seen, view, every)
+            job = Job(candidate.make().spec(), view)
+            if job.spec.fixes_choices:
+                job = replace(job, fixed=learn(job.spec, table, tuple(self.reader.classes.tolist())).structure)
+            fitter = CrossFitter(candidate, replace(self.plan, table=table), job)
             if candidate.sizes:
                 return list(fitter.by_size(known))
-            return list(fitter.predict_weighted(fixed) if candidate.weighed else fitter.plain(known))
+            return list(fitter.predict_weighted() if candidate.weighed else fitter.plain(known))
 
-    def _whole(self, spec: Spec, view: View | None, fixed: Naive | None) -> Model:
-        """The model of all rows; a view is made of some at a time."""
-        rows = np.arange(len(self.sample.rows))
-        if view is None:
-            return learn_rows(spec, *self.sample.take(rows), fixed=fixed)
-        parts = []
-        for some in np.array_split(rows, -(-len(rows) // PORTION)):
-            X, y, weight = self.sample.take(some)
-            parts.append(learn_rows(spec, view.matrix(self.reader, X), y, weight))
-        return reduce(Model.merge, parts)
+    def learn(
+        self, some: Sequence[CandidatePrediction], known: Mapping[str, Member], deadline: Deadline
+    ) -> tuple[dict[str, Member], list[LeaderboardEntry]]:
+        """The members that can learn all rows in time, one in any case, by name; and why others cannot.
 
-    def _make_view(self, name: str) -> tuple[View, CrossFit]:
-        """A view made of the rows that are judged, and their plan in it."""
-        if name == "indicators" and not set(self.reader.schema.coded) - self.constant:
+        Rows that are at hand are learned by one member after the other, others by all of them in the same passes.
+        """
+        made = dict(known)
+        some = [each for each in some if each.name not in made]
+        lost: list[LeaderboardEntry] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is to be said of the rows the reader has
+            at_once = self._learn_together(some, deadline) if self.drawn.sampled and some else {}
+            models = dict(at_once)
+            for each in some:
+                try:
+                    if made and each.counts not in at_once and deadline.is_past(each.seconds):
+                        lost.append(LeaderboardEntry.of_skipped(each.name, "no time left to learn all rows"))
+                        continue
+                    if each.counts not in models:
+                        models[each.counts] = self._learn(each.job)
+                    made[each.name] = each.make(models[each.counts])
+                except Exception as error:  # as where it is judged
+                    lost.append(LeaderboardEntry.of_failure(each.name, error))
+                    if not made and each is some[-1]:
+                        raise
+        return made, lost
+
+    def _learn(self, job: Job) -> Model:
+        """Of all rows."""
+        if self.drawn.sampled:
+            return learn_together(self.opened, self.read, [job])[0][0]
+        table = next(table for view, table in self._tables.values() if view is job.view)
+        return learn(job.spec, table, fixed=job.fixed)
+
+    def _learn_together(self, some: Sequence[CandidatePrediction], deadline: Deadline) -> dict[object, Model]:
+        """The models of those for which there is time; none where one of them fails, which is then found out."""
+        time_for = np.cumsum([each.seconds for each in some]).tolist()
+        jobs = {each.counts: each.job for i, each in enumerate(some) if not i or not deadline.is_past(time_for[i])}
+        try:
+            return dict(zip(jobs, learn_together(self.opened, self.read, list(jobs.values()))[0], strict=True))
+        except Exception:
+            if len(jobs) == 1:
+                raise
+            return {}
+
+    def _see(self, name: str) -> tuple[View | None, CodedTable]:
+        """A view made of the rows that are judged, and what it shows of them."""
+        if name == "indicators" and not set(self.reader.schema.coded) - self.drawn.constant:
             name = "scores"  # there is nothing to indicate
-        if name not in self._views:
-            X, weight = self.judged.X, self.judged.rows.weights
-            view = View.of(self.reader, X, weight, name != "numbers", name == "indicators")
-            self._views[name] = view, view.matrix(self.reader, X)
-        view, numbers = self._views[name]
-        return view, replace(self.plan, X=numbers)
-
-
-def _as_arrow(sample: LabelledTable) -> LabelledTable:
-    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = as_arrow(sample.X, sample.open(None).source.rows)
-    if rows is sample.X:
-        return sample
-    features = drop_columns(rows, [name for name in sample.roles.names if name in rows.column_names])
-    return replace(sample, X=features, roles=Roles(), beside={})
+        if name not in self._tables:
+            table = self.drawn.table
+            view = View.of(table.block, self.drawn.weight, name != "numbers", name == "indicators")
+            self._tables[name] = view, see(table, view)
+        return self._tables[name]

@@ -7,18 +7,19 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.ensemble.deadline import Deadline
-from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import Rows, take_rows
-from bayeskit.model.learn import Spec, learn_rows, reuse_counts
+from bayeskit.model.coded import CodedTable, count_together, in_codes_of
+from bayeskit.model.distinct_rows import Distinct, Sample
+from bayeskit.model.labelled_table import Rows
+from bayeskit.model.learn import Spec, learn, reuse_counts
 from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.wrapped import FactorWeights
@@ -49,8 +50,7 @@ class Share:
 class CrossFit:
     """Which rows are predicted by a model of which others."""
 
-    X: Any  # a table
-    index: Int  # (n,) where its distinct rows are
+    table: CodedTable  # distinct rows
     known: Rows  # class and weight of each
     tests: tuple[Share, ...]  # each part
     trains: tuple[Share, ...]  # what its model learns
@@ -83,7 +83,7 @@ class CrossFit:
     @classmethod
     def _of(cls, of: Distinct, parts: list[tuple[Share, Share]]) -> CrossFit:
         tests, trains = zip(*((test, train) for test, train in parts if len(test.rows)), strict=True)
-        return cls(of.X, of.index, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
+        return cls(of.table, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
 
     @classmethod
     def _repeat(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
@@ -106,8 +106,7 @@ class CrossFit:
                     left = np.bincount(row[others], mass[others], minlength=len(units))
                     trains.append(Share.of(left.astype(np.float64, copy=False)))
                     unit.append(some)
-        rows = distinct.X, distinct.index, distinct.rows
-        return cls(*rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
+        return cls(distinct.table, distinct.rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
 
     @property
     def rows(self) -> Int:
@@ -129,17 +128,10 @@ class CrossFit:
         out: Float = np.concatenate([test.mass for test in self.tests]) / self.repeats
         return out
 
-    def training_rows(self, train: Share) -> tuple[Any, Array, Float | None]:
-        """Features, labels and weights of what a model learns, in the order of the table: it is read faster so."""
-        order = np.argsort(self.index[train.rows])
-        rows, mass = train.rows[order], train.mass[order]
-        y = np.array(self.known.classes.tolist())[self.known.codes[rows]]
-        return take_rows(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
-
     def models(
         self, spec: Spec, known: dict[int, Model] | None = None, fixed: Naive | None = None
-    ) -> Iterator[BatchPredictor]:
-        """For each set of training rows the model of them, before the rows of all its parts.
+    ) -> Iterator[tuple[Model, Block]]:
+        """For each set of training rows the model of them, and the rows of all its parts in its codes.
 
         ``known`` has models of the same rows that counted the same, and gets those that are made; ``fixed`` is a
         structure whose choices are kept.
@@ -152,24 +144,20 @@ class CrossFit:
             if number in known:
                 model = reuse_counts(spec, known[number])
             else:
-                model = known[number] = learn_rows(spec, *self.training_rows(train), every, fixed)
-            asked = take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
-            yield BatchPredictor.of(model, asked, spec.name, n_jobs=spec.n_jobs)
+                mass = None if (train.mass == 1).all() else train.mass
+                model = known[number] = learn(spec, self.table.take(train.rows, mass), every, fixed=fixed)
+            asked = self.table.block.at(np.concatenate([test.rows for test in tests]))
+            yield model, in_codes_of(model, asked)
             begin, took = time.monotonic(), time.monotonic() - begin
 
     def factors(self, spec: Spec, fixed: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
-        for asked in self.models(spec, fixed=fixed):
-            found = np.concatenate(list(asked.steps(None, _factors)))
-            pieces.append(found)
-            bases.append(np.broadcast_to(asked.model.log_prior(), (len(found), found.shape[2])))
+        for model, block in self.models(spec, fixed=fixed):
+            found = model.density.factors(block)
+            pieces.append(np.broadcast_to(found, (*found.shape[:2], len(model.weights))))
+            bases.append(np.broadcast_to(model.log_prior(), (len(found), len(model.weights))))
         return np.concatenate(pieces), np.concatenate(bases)
-
-
-def _factors(model: Model, block: Any, *_: object) -> Float:
-    pieces = model.density.factors(block)
-    return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
 
 
 def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
@@ -177,7 +165,10 @@ def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: W
 
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """
-    plan = CrossFit.of(Distinct.read(X, y, weight, model, DRAWN))
+    table = OpenTable.of(X, y, weight, spec.n_jobs, model.counted.types).against(model.schema, spec.name)
+    read = table.schema(spec.kinds, "skip", ())
+    (drawn,) = count_together(table, read, [Sample.of(read, DRAWN)]).parts
+    plan = CrossFit.of(drawn.distinct(model, table))
     fixed = model.structure if spec.fixes_choices else None
     with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
         warnings.simplefilter("ignore")

@@ -10,13 +10,12 @@ from scipy.special import log_softmax
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
-from bayeskit.ensemble.candidate import Candidate, Member
+from bayeskit.ensemble.candidate import Candidate, Classifier, Member
 from bayeskit.ensemble.cross_fit import BIAS, TOWARD, CrossFit
-from bayeskit.ensemble.views import View
+from bayeskit.ensemble.passes import Job
 from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
-from bayeskit.structures.naive import Naive
 from bayeskit.structures.neighbours import NeighbourDensity
 from bayeskit.structures.wrapped import FactorWeights
 
@@ -27,7 +26,9 @@ class CandidatePrediction:
 
     name: str
     log_posterior: Float  # (m, K)
-    made: Callable[[], Member]
+    job: Job  # what is to be learned from all rows
+    counts: object  # members of which this is equal count the same
+    make: Callable[[Model], Member]  # of that
     seconds: float = 0.0  # that learning all rows may take
 
 
@@ -37,38 +38,36 @@ class CrossFitter:
 
     candidate: Candidate
     plan: CrossFit
-    view: View | None
-    every: Callable[[], Model]  # of all rows, when a member is wanted
+    job: Job
 
     def plain(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """As it stands; ``known`` has models of candidates that count the same, and gets those that are made."""
-        parts = [asked.log_posterior() for asked in self.plan.models(self.candidate.make().spec(), known)]
-        yield self._without_weights(np.concatenate(parts))
+        models = self.plan.models(self.job.spec, known, self.job.fixed)
+        yield self._without_weights(np.concatenate([model.posterior(block, log=True) for model, block in models]))
 
     def by_size(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """Neighbours, searched once for all numbers of them; ``known`` as for ``plain``."""
         candidate = self.candidate
 
-        def asked(model: Model, block: Block, *_: object) -> Float:
+        def asked(model: Model, block: Block) -> Float:
             (density,) = model.density.densities
             assert isinstance(density, NeighbourDensity)
             out: Float = log_softmax(density.several(block, candidate.sizes) + model.log_prior(), axis=2)
             return out
 
-        models = self.plan.models(candidate.make().spec(), known)
-        found = np.concatenate([step for predictor in models for step in predictor.steps(None, asked)])
+        models = self.plan.models(self.job.spec, known)
+        found = np.concatenate([asked(model, block) for model, block in models])
         for i, k in enumerate(candidate.sizes):
             name = f"{k} nearest"
 
-            def made(k: int = k, name: str = name) -> Member:
-                member = candidate.make(k)
-                return Member(name, member.with_model(reuse_counts(member.spec(), self.every())), self.view)
+            def make(model: Model, k: int = k, name: str = name) -> Member:
+                return self._member(name, candidate.make(k), model)
 
-            yield CandidatePrediction(name, found[:, i], made)
+            yield self._prediction(name, found[:, i], make)
 
-    def predict_weighted(self, fixed: Naive | None) -> Iterator[CandidatePrediction]:
-        """With fitted weights, and without if it stands so too; ``fixed`` is a structure whose choices are kept."""
-        pieces, base = self.plan.factors(self.candidate.make().spec(), fixed)
+    def predict_weighted(self) -> Iterator[CandidatePrediction]:
+        """With fitted weights, and without if it stands so too."""
+        pieces, base = self.plan.factors(self.job.spec, self.job.fixed)
         if self.candidate.plain:
             with np.errstate(invalid="ignore"):
                 summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
@@ -76,20 +75,26 @@ class CrossFitter:
         (weight, bias), logs = _fit_weights(pieces, base, self.plan)
         name = f"{self.candidate.name}, weighted"
 
-        def made() -> Member:
-            model = self.every()
+        def make(model: Model) -> Member:
             weighting = FactorWeights(weight, bias, model.counted.domain.classes)
-            return Member(name, self.candidate.make().with_model(replace(model, weighting=weighting)), self.view)
+            return self._member(name, self.candidate.make(), replace(model, weighting=weighting))
 
-        yield CandidatePrediction(name, logs, made)
+        yield self._prediction(name, logs, make)
 
     def _without_weights(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name
+        return self._prediction(name, log_posterior, lambda model: self._member(name, self.candidate.make(), model))
 
-        def made() -> Member:
-            return Member(name, self.candidate.make().with_model(self.every()), self.view)
+    def _prediction(self, name: str, log_posterior: Float, make: Callable[[Model], Member]) -> CandidatePrediction:
+        candidate = self.candidate
+        counts = (candidate.view, candidate.counts) if candidate.counts else candidate.name
+        return CandidatePrediction(name, log_posterior, self.job, counts, make)
 
-        return CandidatePrediction(name, log_posterior, made)
+    def _member(self, name: str, classifier: Classifier, model: Model) -> Member:
+        """From a model that counted what it counts, perhaps for another."""
+        if self.candidate.counts or self.candidate.sizes:
+            model = reuse_counts(classifier.spec(), model)
+        return Member(name, classifier.with_model(model), self.job.view)
 
 
 def _fit_weights(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Float], Float]:

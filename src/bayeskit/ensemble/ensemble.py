@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 from scipy.special import log_softmax
 
 from bayeskit.arrays import Array, Float, Label, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
-from bayeskit.engines.engine import is_outside
+from bayeskit.data.block import Block
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Classifier, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.cross_fitter import CandidatePrediction
 from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
+from bayeskit.ensemble.passes import Job, learn_together
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
-from bayeskit.ensemble.views import ViewCache
-from bayeskit.errors import HeldWarning, MergeError
+from bayeskit.ensemble.views import READER, ViewCache
+from bayeskit.errors import MergeError
+from bayeskit.model.codec import fingerprint, write_fields
+from bayeskit.model.coded import in_codes_of
+from bayeskit.model.distinct_rows import Distinct, Sample
 from bayeskit.model.journal import Journal
-from bayeskit.model.labelled_table import LabelledTable, portions, take_rows
+from bayeskit.model.learn import forget_counts
 from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import log_prior
 from bayeskit.model.program import TableInputs
 from bayeskit.portable.program import Program
+
+STEPPED = 100_000  # different rows by which the weights of the members move when more are learned
 
 
 @dataclass(frozen=True)
@@ -66,27 +70,28 @@ class Ensemble:
     prior: PriorLike = "empirical"  # unless a call gives another
 
     @classmethod
-    def fit(cls, reader: Classifier, X: TableLike, y: LabelsLike, weight: WeightsLike, search: Search) -> Ensemble:
-        """Try the candidates, judge them on rows they have not learned, and pool those that add something."""
-        if len(reader.model_.classes) == 1:
+    def fit(cls, reader: Classifier, table: OpenTable, search: Search) -> Ensemble:
+        """Try the candidates, judge them on rows they have not learned, and pool those that add something.
+
+        ``reader`` has learned nothing yet.
+        """
+        run = CandidateRun.of(table, reader.spec(), search.random_state, search.deadline)
+        reader = reader.with_model(run.reader)
+        if len(run.reader.classes) == 1:
             return cls(reader, (), Pool.empty(1), Leaderboard((), 0))
-        sample = LabelledTable.of(X, y, weight)
-        run = CandidateRun.of(sample, reader.model_, search.random_state, search.deadline)
-        wanted, unhelpful = search.select(run.facts)
-        plan = run.plan
+        wanted, skipped = search.select(run.facts)
         with single_threaded_blas():  # its threads cost more than they save in matrices of this size
-            evaluated, skipped = run.evaluate(wanted, search.callback)
-            pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
-            made = _learn_all(evaluated, pool, search.deadline)
-            if len(made) < (pool.weight > 0).sum():
-                late = [e for i, e in enumerate(evaluated) if pool.weight[i] > 0 and i not in made]
-                skipped += [LeaderboardEntry.of_skipped(e.name, "no time left to learn all rows") for e in late]
-                evaluated = [evaluated[i] for i in sorted(made)]
-                made = {place: made[i] for place, i in enumerate(sorted(made))}
-                pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
-        members = tuple(made[i] for i in sorted(made) if pool.weight[i] > 0)
+            evaluated, failed = run.evaluate(wanted, search.callback)
+            pool = run.pool(evaluated)
+            made, lost = run.learn(_heaviest_first(evaluated, pool), {}, search.deadline)
+            while lost:  # others may take their place
+                skipped, without = [*skipped, *lost], {entry.name for entry in lost}
+                evaluated = [each for each in evaluated if each.name not in without]
+                pool = run.pool(evaluated)
+                made, lost = run.learn(_heaviest_first(evaluated, pool), made, search.deadline)
+        members = tuple(made[e.name] for e, weight in zip(evaluated, pool.weight, strict=True) if weight > 0)
         judged = [run.entry(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        return cls(reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label)))
+        return cls(reader, members, pool.kept(), Leaderboard.of([*skipped, *failed, *judged], len(run.plan.label)))
 
     # -- posterior -------------------------------------------------------------------------------
 
@@ -98,6 +103,19 @@ class Ensemble:
     def weight(self) -> float:
         """Of all rows."""
         return float(self.reader.model_.weights.sum())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of members, views and weights: equal pools have equal digests."""
+        views = [m.view for m in self.members if m.view is not None]
+        arrays = {f"view {i}.{name}": a for i, view in enumerate(views) for name, a in view.numbers().items()}
+        identity = {
+            "reader": self.reader.model_.digest,
+            "members": [[m.name, m.classifier.model_.digest] for m in self.members],
+            "views": [write_fields(view.notes()) for view in views],
+        }
+        pool = {"weight": self.pool.weight, "bias": self.pool.bias}
+        return fingerprint(identity, {**arrays, **{f"pool.{name}": a for name, a in pool.items()}})
 
     @property
     def log_shares(self) -> Float:
@@ -145,33 +163,76 @@ class Ensemble:
 
     # -- learning --------------------------------------------------------------------------------
 
-    def learn(
-        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, weight: WeightsLike = None
-    ) -> Ensemble:
-        """Learn more rows, after the weights of the members have moved by what these predict for them."""
-        if is_outside(X):
-            return reduce(lambda some, part: some.learn(part, y, classes, weight), self._portions(X), self)
-        rows, labels, weight = _with_labels(X, y, weight)
-        pool, known = self.pool, np.flatnonzero(np.isin(labels, self.classes))
-        if self.members and len(known):
-            table = ViewCache.of(self.reader.model_, take_rows(rows, known))
-            added = np.stack([self._evidence(m, table) for m in self.members], axis=1)
-            mass = np.ones(len(known)) if weight is None else weight[known]
-            pool = pool.step(added, self.log_shares, np.searchsorted(self.classes, labels[known]), mass)
-        moved = replace(self, pool=pool)
-        return moved._change(lambda c, table: c.partial_fit(table, labels, classes, weight), rows)
+    def learn(self, X: TableLike, y: LabelsLike, classes: Sequence[Label] = (), weight: WeightsLike = None) -> Ensemble:
+        """Learn more rows, after the weights of the members have moved by what these predict for them.
+
+        Of many rows, the weights move by those of the smallest hashes, which count as much as all.
+        """
+        table = self._open(X, y, weight)
+        sample = Sample.of(read := table.schema(self.reader.spec().kinds, "skip", classes), STEPPED)
+        fresh, (drawn,) = learn_together(table, read, self._jobs, classes, beside=[sample])
+        moved = replace(self, pool=self._step(drawn.distinct(fresh[-1], table), fresh[-1]))
+        for model, old in zip(fresh, self._models, strict=True):
+            old.counted.domain.check_classes(model.counted.domain)
+        return moved._with_models(
+            [
+                replace(old, prior=new.prior, unseen=new.unseen).merge(new)
+                for old, new in zip(self._models, fresh, strict=True)
+            ]
+        )
 
     def forget(self, X: TableLike, y: LabelsLike, weight: WeightsLike = None) -> Ensemble:
         """Unlearn rows; what the fit chose with them stays."""
-        if is_outside(X):
-            return reduce(lambda some, part: some.forget(part, y, weight), self._portions(X), self)
-        rows, labels, weight = _with_labels(X, y, weight)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HeldWarning)  # of each member
-            rest = self._change(lambda c, table: c.forget(table, labels, weight), rows)
+        table = self._open(X, y, weight)
+        gone, _ = learn_together(table, table.schema(self.reader.spec().kinds, "skip", ()), self._jobs)
+        left = [forget_counts(old, new) for old, new in zip(self._models, gone, strict=True)]
+        rest = self._with_models(left)
         views = {id(m.view): m.view.without_forgotten(rest.reader.model_) for m in rest.members if m.view is not None}
         members = tuple(replace(m, view=views.get(id(m.view))) for m in rest.members)
         return replace(rest, members=members, leaderboard=rest.leaderboard.without_values())
+
+    def _open(self, X: TableLike, y: LabelsLike, weight: WeightsLike) -> OpenTable:
+        """A table of rows to learn or to forget, which has the columns of the fit."""
+        reader = self.reader
+        table = OpenTable.of(X, y, weight, reader.spec().n_jobs, reader.model_.counted.types)
+        return table.against(reader.model_.schema, READER)
+
+    @property
+    def _models(self) -> list[Model]:
+        """Those of the members and, last, that of the reader; all know the classes that were declared."""
+        declared = self.reader.model_.schema.classes
+        return [*(m.classifier.model_.declaring(declared) for m in self.members), self.reader.model_]
+
+    @property
+    def _jobs(self) -> list[Job]:
+        """What each of them learns of more rows."""
+        reader = Job(self.reader.spec(), None, self.reader.model_.structure)
+        return [*(Job(m.classifier.spec(), m.view, m.classifier.model_.structure) for m in self.members), reader]
+
+    def _with_models(self, models: Sequence[Model]) -> Ensemble:
+        """With other models of the members and of the reader."""
+        *mine, reader = models
+        pairs = zip(self.members, mine, strict=True)
+        members = tuple(replace(m, classifier=m.classifier.with_model(model)) for m, model in pairs)
+        return replace(self, members=members)._with_reader(self.reader.with_model(reader))
+
+    def _step(self, drawn: Distinct, fresh: Model) -> Pool:
+        """The pool moved by rows that the members have not learned."""
+        place = drawn.table.domain.classes.codes_in(self.reader.model_.counted.domain.classes)
+        label = place[drawn.rows.codes]
+        known = np.flatnonzero(label >= 0)
+        if not self.members or not len(known):
+            return self.pool
+        block = drawn.table.block.at(known)
+        added = np.stack([self._evidence_of(m, block) for m in self.members], axis=1)
+        mass = drawn.weight[known] * (float(fresh.weights.sum()) / drawn.weight.sum())
+        return self.pool.step(added, self.log_shares, label[known], mass)
+
+    def _evidence_of(self, member: Member, block: Block) -> Float:
+        """What a member adds to the prior of coded rows: (n, K)."""
+        model = member.classifier.model_
+        seen = block if member.view is None else member.view.block(block)
+        return evidence(model.posterior(in_codes_of(model, seen), log=True), self.log_shares, self.weight)
 
     def merge(self, other: Ensemble) -> Ensemble:
         """Members that have learned what both have; the weights of the members are this one's."""
@@ -198,42 +259,16 @@ class Ensemble:
         """The same, with another history of its file."""
         return replace(self, reader=self.reader.with_model(replace(self.reader.model_, journal=journal)))
 
-    def _portions(self, X: TableLike) -> Iterator[TableLike]:
-        """The rows of a file or relation, some at a time."""
-        return portions(X, self.reader.model_.counted.types)
-
-    def _change(self, change: Callable[[Classifier, TableLike], object], X: TableLike) -> Ensemble:
-        """Every member changed, and the reader."""
-        members, table = [], ViewCache.of(self.reader.model_, X)
-        for member in self.members:
-            changed = copy(member.classifier)
-            changed.model_ = changed.model_.declaring(self.reader.model_.schema.classes)
-            change(changed, table.through(member.view))
-            members.append(replace(member, classifier=changed))
-        reader = copy(self.reader)
-        change(reader, X)
-        return replace(self, members=tuple(members))._with_reader(reader)
-
     def _with_reader(self, reader: Classifier) -> Ensemble:
         """With a reader that may know more classes, in whose order the biases are put."""
         old, new = (r.model_.counted.domain.classes for r in (self.reader, reader))
         return replace(self, reader=reader, pool=self.pool.place(old.codes_in(new), len(new)))
 
 
-def _learn_all(evaluated: Sequence[CandidatePrediction], pool: Pool, deadline: Deadline) -> dict[int, Member]:
-    """The members that can learn all rows in time, the heaviest first, and that one in any case; by their place."""
-    made: dict[int, Member] = {}
-    for i in np.argsort(-pool.weight, kind="stable").tolist():
-        if pool.weight[i] > 0 and not (made and deadline.is_past(evaluated[i].seconds)):
-            made[i] = evaluated[i].made()
-    return made
+def _heaviest_first(evaluated: Sequence[CandidatePrediction], pool: Pool) -> list[CandidatePrediction]:
+    """Those that have some weight."""
+    return [evaluated[i] for i in np.argsort(-pool.weight, kind="stable").tolist() if pool.weight[i] > 0]
 
 
 def _declare(classifier: Classifier, classes: Sequence[Label]) -> Classifier:
     return classifier.with_model(classifier.model_.declaring(tuple(classes)))
-
-
-def _with_labels(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[TableLike, Array, Float | None]:
-    """The rows that have a label, with it and their weights."""
-    sample = LabelledTable.of(X, y, weight, least=1)
-    return sample.take(np.flatnonzero(sample.rows.counted))

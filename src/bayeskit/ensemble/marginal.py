@@ -44,7 +44,7 @@ def _log_posterior(member: Member, reader: Model, name: str, table: list[Any]) -
     """What a member says of rows of which it knows this column, and of the last without it: (n, K)."""
     model, owners = member.classifier.model_, reader.schema.names
     if member.view is not None:
-        numbers = member.view.of_blocks(reader, [_block(reader, table)])
+        numbers = member.view.of_blocks([_block(reader, table)])
         table, owners = [pa.array(column) for column in numbers.T], tuple(member.view.owners)
     block = _block(model, table)
     mine = np.array([owner == name for owner in owners], dtype=bool)

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from bayeskit.arrays import Array, Float, KindsLike
 from bayeskit.data.kinds import Nominal, Ordinal
-from bayeskit.data.schema import Alike, Column, Schema
-from bayeskit.data.source import source
+from bayeskit.data.matrix import Fields
+from bayeskit.data.schema import Column, Schema
 from bayeskit.engines.fields import Declared
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.rows import Distinct
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
@@ -54,28 +55,27 @@ def rows_of(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     kinds = {c.name: _kind(c) for c in schema.columns}
     if not schema.named:
         return np.column_stack([_column(table, name) for name in schema.names]), labels, weight, kinds
-    table = _with_levels(table, schema)
+    table = pa.Table.from_arrays(table.columns, schema=_with_levels(table.schema, schema))
     if schema.target is None:
         return table, labels, weight, kinds
     return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
 
 
-def declaring_levels(X: Any, y: Any, schema: Schema) -> Any:
-    """A table in memory, with the levels that the types of earlier ones declared."""
-    if isinstance(schema.columns, Alike) or not any(c.levels for c in schema.columns):
-        return X
-    given = source(X, y if isinstance(y, str) else None)
-    return _with_levels(given.rows, schema) if isinstance(given.rows, pa.Table) and given.named else X
+def declaring_levels(table: OpenTable, schema: Schema) -> OpenTable:
+    """A table that was opened, with the levels that the types of earlier ones declared."""
+    if isinstance(table.fields, Fields) or not any(c.levels for c in schema.columns):
+        return table
+    return replace(table, fields=_with_levels(table.fields, schema))
 
 
-def _with_levels(table: pa.Table, schema: Schema) -> pa.Table:
+def _with_levels(fields: pa.Schema, schema: Schema) -> pa.Schema:
     told = {c.name: c.levels for c in schema.columns if c.levels}
-    fields = []
-    for f in table.schema:
+    found = []
+    for f in fields:
         own = Declared.of(f) or Declared()
         levels = tuple(dict.fromkeys((*told.get(f.name, ()), *own.levels)))
-        fields.append(replace(own, levels=levels).on(f) if f.name in told else f)
-    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+        found.append(replace(own, levels=levels).on(f) if f.name in told else f)
+    return pa.schema(found)
 
 
 def _kept(model: Model) -> tuple[FromRows, tuple[str, ...], Distinct]:

@@ -10,10 +10,13 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array, csr_matrix
 
-from bayeskit.arrays import Float, Int, TableLike
-from bayeskit.data.block import Block
+from bayeskit.arrays import Float, TableLike
+from bayeskit.data.block import Block, Columns
 from bayeskit.data.frame import column_names, kind_of
+from bayeskit.data.kinds import infer
 from bayeskit.data.levels import FORGOTTEN, Levels
+from bayeskit.data.matrix import Fields, positional
+from bayeskit.data.schema import Schema
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
@@ -72,25 +75,24 @@ class View:
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, reader: Model, X: TableLike, weight: Float, scores: bool, levels: bool) -> View:
-        """From the rows of a table and their weights, in the codes of a model."""
-        blocks = list(_blocks(reader, X))
-        schema, known = reader.schema, reader.counted.domain.levels
+    def of(cls, block: Block, weight: Float, scores: bool, levels: bool) -> View:
+        """From coded rows and their weights."""
+        schema = block.schema
         scales = []
         for name in schema.numeric:
-            x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
+            x = np.asarray(block.numbers((name,))[0].column(0))
             if (filled := _scale_column(name, x, weight, scores)) is not None:
                 scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
-            codes = np.concatenate([b.codes[j] for b in blocks])
+            codes = block.codes[j]
             count = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=1)
             some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
             some = some[count[some] > 0]
             missing = bool((weight[codes < 0]).sum() > COMMON * weight.sum())
             if len(some) > 1 or (missing and len(some)):
                 told = some[1:] if len(some) == 2 and not missing else some  # else a missing level is like the first
-                coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
+                coded.append((name, Levels(tuple(block.levels[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
     def without_forgotten(self, reader: Model) -> View:
@@ -150,21 +152,30 @@ class View:
     def __len__(self) -> int:
         return len(self.owners)
 
+    @property
+    def fields(self) -> Fields:
+        """Types of the numbers, as of a matrix."""
+        return Fields(pa.float64(), positional(len(self)), {})
+
     def matrix(self, reader: Model, X: TableLike) -> Float:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
-        return self.of_blocks(reader, list(_blocks(reader, X)))
+        return self.of_blocks(list(_blocks(reader, X)))
 
-    def of_blocks(self, reader: Model, blocks: Sequence[Block]) -> Float:
-        """The same of rows in the codes of a model."""
-        known = reader.counted.domain.levels
-        codes = [told.codes_in(known[name]) for name, told in self.levels]
+    def block(self, block: Block) -> Block:
+        """Coded rows as numbers."""
+        numeric = Columns(self.of_blocks([block]), block.rows)
+        schema = infer(self.fields, about=Schema((), named=False))
+        return Block(schema, numeric, np.empty((0, block.rows), dtype=np.int32), block.groups, block.weights)
+
+    def of_blocks(self, blocks: Sequence[Block]) -> Float:
+        """The same of coded rows."""
         out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
         for block in blocks:
-            self._write(block, codes, out[:, start : start + block.rows])
+            self._write(block, out[:, start : start + block.rows])
             start += block.rows
         return out.T
 
-    def _write(self, block: Block, codes: list[Int], out: Float) -> None:
+    def _write(self, block: Block, out: Float) -> None:
         """Into out (len, n)."""
         place = {name: j for j, name in enumerate(block.schema.coded)}
         i = 0
@@ -174,9 +185,10 @@ class View:
             if filled.flagged:
                 out[i + 1] = np.isnan(x)
             i += 1 + filled.flagged
-        for (name, _), some in zip(self.levels, codes, strict=True):
-            told = np.where(some < 0, NOWHERE, some)[:, None]
-            np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
+        for name, told in self.levels:
+            codes = told.codes_in(block.levels[name])
+            some = np.where(codes < 0, NOWHERE, codes)[:, None]
+            np.equal(block.codes[place[name]], some, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
 
 

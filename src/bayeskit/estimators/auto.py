@@ -23,7 +23,6 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.decision.shift import prior_shift
-from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble import bundling
 from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.deadline import Deadline
@@ -33,6 +32,7 @@ from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.ensemble.marginal import marginal
 from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
+from bayeskit.ensemble.views import READER
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
@@ -44,6 +44,7 @@ from bayeskit.estimators.learner import (
     only_rows_tell,
     set_features,
     warn_of_held,
+    warn_of_names,
 )
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
@@ -52,9 +53,9 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.words import find_column
-from bayeskit.model.labelled_table import read_rows
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import normal_prior
 from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
@@ -129,7 +130,11 @@ class AutoBayes(Wrapper):
     # -- learning --------------------------------------------------------------------------------
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
+        """Try, judge and pool, then learn from all rows.
+
+        Candidates are judged on the 14,000 different rows of the smallest hashes; members learn all rows in passes, so
+        that files, relations and frames of a cluster need not fit in memory.
+        """
         return self._learn(X, y, sample_weight)
 
     def _learn(self, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: LabelsLike | None = None) -> Self:
@@ -137,21 +142,23 @@ class AutoBayes(Wrapper):
         self._check_settings()
         if self.exact:
             return self._derive(learn_rows(self._keeper, X, y, weight, _labels(classes)))
-        X = read_rows(X)[0] if is_outside(X) else X
-        return self._adopt(self._search(X, y, weight, self.kinds).declare(_labels(classes)))
+        return self._adopt(self._search(OpenTable.of(X, y, weight, self.n_jobs), self.kinds).declare(_labels(classes)))
 
-    def _search(self, X: TableLike, y: LabelsLike, weight: WeightsLike, kinds: KindsLike) -> Ensemble:
-        """What one fit of a table in memory finds."""
+    def _search(self, table: OpenTable, kinds: KindsLike) -> Ensemble:
+        """What one fit of a table finds."""
         deadline = Deadline.within(self.time_budget)
-        reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, weight)
+        reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs)
         limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
-        return Ensemble.fit(reader, X, y, weight, search)
+        found = Ensemble.fit(reader, table, search)
+        if table.roles.weight is None:
+            warn_of_names(found.reader.model_)
+        return found
 
     def _derive(self, rows: Model) -> Self:
         """Everything tried, pooled and learned from the rows that a model keeps; the journal goes on."""
         X, y, weight, kinds = rows_of(rows)
-        found = self._search(X, y, weight, kinds).declare(rows.schema.classes)
+        found = self._search(OpenTable.of(X, y, weight, self.n_jobs), kinds).declare(rows.schema.classes)
         journal = self.reader_.model_.journal if self._fitted else ()
         return self._adopt(replace(found.with_journal(journal), rows=rows))
 
@@ -171,7 +178,7 @@ class AutoBayes(Wrapper):
             return self._learn(X, y, sample_weight, classes)
         if self.ensemble_.rows is not None:
             return self._derive(learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _labels(classes)))
-        return self._adopt(self.ensemble_.learn(X, y, classes, sample_weight))
+        return self._adopt(self.ensemble_.learn(X, y, _labels(classes), sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
@@ -191,14 +198,14 @@ class AutoBayes(Wrapper):
         check_is_fitted(self)
         reader, rows = self.reader_, self.ensemble_.rows
         known = reader.model_
-        X = read_rows(X, known.counted.types)[0] if X is not None and is_outside(X) else X
         if X is not None:
             check_rows_of(known, learn_like(reader.spec(), known, X, y, sample_weight))
         if rows is not None:
             return self._derive(rows)
         if X is None or y is None:
             raise only_rows_tell(self.exact_)
-        fresh = self._search(declaring_levels(X, y, known.schema), y, sample_weight, self.kinds)
+        table = OpenTable.of(X, y, sample_weight, self.n_jobs, known.counted.types).against(known.schema, READER)
+        fresh = self._search(declaring_levels(table, known.schema), self.kinds)
         return self._adopt(fresh.declare(known.schema.classes).with_journal(known.journal))
 
     @property

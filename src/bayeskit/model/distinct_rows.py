@@ -1,27 +1,33 @@
-"""Distinct: a labelled table with equal rows as one, in an order that depends on nothing but what rows hold."""
+"""Distinct: labelled rows with equal ones as one, in an order that depends on nothing but what rows hold; Sample: how
+they are drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from bayeskit.arrays import Array, Bool, Float, Int, LabelsLike, TableLike, WeightsLike
-from bayeskit.data.block import Block
-from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block, Columns
+from bayeskit.data.encode import IngestReport
 from bayeskit.data.hash_split import Word
-from bayeskit.data.source import labels
-from bayeskit.engines.engine import is_outside
-from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
+from bayeskit.data.levels import Domain, Levels
+from bayeskit.data.schema import Schema
+from bayeskit.model.coded import CodedTable
+from bayeskit.model.labelled_table import Rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.content import Content, Units
 from bayeskit.statistics.exact import ExactSum
+
+CELLS = 1 << 25  # numbers of a sample at most: 256 MB
+FEWEST = 1000  # rows of it, however many columns there are
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ class Keys:
         weight = ExactSum(np.ascontiguousarray(self.weight.limbs[rows]), self.weight.low)
         return Keys(np.ascontiguousarray(self.words[:, rows]), self.code[rows], weight)
 
-    def distinct(self, most: int | None) -> tuple[Int, Keys]:
-        """One row of each hash and class, by hash, and their keys with all that equal rows weigh.
+    def distinct(self, most: int) -> tuple[Int, Keys, bool]:
+        """One row of each hash and class, by hash, their keys with all that equal rows weigh, and whether some went.
 
         Of more different hashes than ``most`` the smallest are kept.
         """
@@ -61,12 +67,116 @@ class Keys:
         new = np.ones(len(order), dtype=bool)
         new[1:] = (every.words[:, 1:] != every.words[:, :-1]).any(axis=0)
         hashes = np.flatnonzero(new)
-        stop = len(order) if most is None or len(hashes) <= most else int(hashes[most])
+        stop = len(order) if len(hashes) <= most else int(hashes[most])
         begin = np.flatnonzero(new | (np.diff(every.code, prepend=-1) != 0))
         begin = begin[begin < stop]
         limbs = np.add.reduceat(every.weight.limbs[:stop], begin, axis=0)
         found = replace(every.at(begin), weight=ExactSum(limbs, every.weight.low).carry())
-        return order[begin], found
+        return order[begin], found, stop < len(order)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of the smallest keyed hashes, equal ones of a class once with all that they weigh.
+
+    That is a random sample of the different rows, yet the same one in any order of rows and columns, any split and any
+    engine. Rows that weigh nothing, or have no label, are no rows.
+    """
+
+    schema: Schema
+    most: int  # different hashes
+    key: int = 0
+    domain: Domain = Domain()
+    parts: tuple[tuple[Block, Keys], ...] = ()
+    cut: bool = False  # whether rows were dropped
+    bound: np.uint64 = np.uint64(2**64 - 1)  # high words above belong to rows that are dropped
+
+    @classmethod
+    def of(cls, schema: Schema, most: int, key: int = 0) -> Sample:
+        """Nothing drawn yet; of wide tables fewer rows are."""
+        return cls(schema, min(most, max(FEWEST, CELLS // max(len(schema.names), 1))), key)
+
+    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Sample:
+        """Draw among some rows more, in the codes of a domain that has all of these classes and levels."""
+        moved = self.on(domain)
+        words = Content(self.key).words(block)
+        row, group, mass = block.rows_with_weight()
+        if not (low := words[0, row] <= self.bound).all():
+            moved, row, group, mass = replace(moved, cut=True), row[low], group[low], mass[low]
+        if not len(row):
+            return moved
+        keys = Keys.of(words[:, row], group, None if block.weights is None else mass)
+        return moved._more(((replace(block.at(row), groups=None, weights=None), keys),))
+
+    def _more(self, parts: tuple[tuple[Block, Keys], ...]) -> Sample:
+        more = replace(self, parts=self.parts + parts)
+        return more._fewer() if sum(len(keys) for _, keys in more.parts) > 4 * self.most else more
+
+    def _fewer(self) -> Sample:
+        """With equal rows as one, and no more rows than asked for; they come in the order of their hashes."""
+        if not self.parts:
+            return self
+        blocks, keys = zip(*self.parts, strict=True)
+        rows, found, cut = Keys.concatenate(keys).distinct(self.most)
+        bound = found.words[0, -1] if self.cut or cut else self.bound
+        kept = Block.concatenate(blocks).at(rows)
+        return replace(self, parts=((kept, found),), cut=self.cut or cut, bound=min(bound, self.bound))
+
+    def on(self, domain: Domain) -> Sample:
+        """The same rows in the codes of a domain that has all of their classes and levels."""
+        if domain == self.domain:
+            return self
+        place, levels = self.domain.classes.codes_in(domain.classes), dict(domain.levels)
+        parts = tuple((block.recode(levels), replace(keys, code=place[keys.code])) for block, keys in self.parts)
+        return replace(self, domain=domain, parts=parts)
+
+    def merge(self, other: Sample) -> Sample:
+        """The sample of both."""
+        domain = self.domain.union(other.domain)
+        mine, theirs = self.on(domain), other.on(domain)
+        bound, cut = min(self.bound, other.bound), self.cut or other.cut
+        return replace(mine, bound=bound, cut=cut)._more(theirs.parts)
+
+    def without_counts(self) -> Sample:
+        """The same classes and levels, with nothing drawn."""
+        return replace(self, parts=(), cut=False, bound=type(self).bound)
+
+    def to_bytes(self) -> bytes:
+        """What was drawn as data; only rows in memory are sparse, and they are counted here."""
+        out, drawn = io.BytesIO(), self._fewer()
+        levels = [[name, some.keys] for name, some in self.domain.levels.items()]
+        about = np.frombuffer(json.dumps([self.domain.classes.keys, levels, bool(drawn.cut)]).encode(), np.uint8)
+        rows: dict[str, Any] = {"about": about, "bound": np.array([drawn.bound])}
+        for block, keys in drawn.parts:
+            rows |= {"numbers": block.numeric.matrix(), "codes": block.codes, "words": keys.words, "code": keys.code}
+            rows |= keys.weight.arrays("weight")
+        np.savez(out, **rows)
+        return out.getvalue()
+
+    def with_bytes(self, data: bytes) -> Sample:
+        """What another process drew from this empty one."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+        classes, told, cut = json.loads(found["about"].tobytes())
+        levels = {name: _levels(keys) for name, keys in told}
+        empty = replace(self, domain=Domain(_levels(classes), levels), cut=cut, bound=found["bound"][0])
+        if "code" not in found:
+            return empty
+        rows = len(found["code"])
+        block = Block(self.schema, Columns(found["numbers"], rows), found["codes"], levels=levels)
+        weight = ExactSum.from_arrays(found, "weight", (rows,))
+        return replace(empty, parts=((block, Keys(found["words"], found["code"], weight)),))
+
+    def distinct(self, model: Model, opened: OpenTable) -> Distinct:
+        """The rows drawn of a table, with the classes that have rows in the order of a model of all of them."""
+        there = np.flatnonzero(model.weights > 0)
+        classes = Levels(tuple(model.counted.domain.classes.keys[c] for c in there.tolist()))
+        ((block, keys),) = self.on(replace(self.domain, classes=classes))._fewer().parts
+        content = Content.varying([block], self.key)
+        rows = Rows(keys.code, keys.weight.to_float(), model.classes[there])
+        coded = replace(block, groups=keys.code.astype(np.int32), weights=_weights(rows.weights))
+        table = CodedTable.of(opened, coded, Domain(classes, self.domain.levels))
+        return Distinct(table, rows, content.words(block), content.constant, self._fewer().cut)._sorted()
 
 
 @dataclass(frozen=True)
@@ -76,63 +186,18 @@ class Distinct:
     They are dealt to folds as ``Units`` says.
     """
 
-    X: Any  # rows in memory, among them one of each
-    index: Int  # (n,) where it is
+    table: CodedTable
     rows: Rows  # class and weight of each
-    words: Word  # (2, n)
+    words: Word  # (2, n), of the columns that are not constant
     constant: frozenset[str]  # columns in which all rows hold the same
+    sampled: bool = False  # whether there are other rows
 
-    @classmethod
-    def of(cls, sample: LabelledTable, model: Model, key: int = 0, most: int | None = None) -> Distinct:
-        """Of rows in memory, read as a model reads them; of the ``most`` smallest hashes."""
-        X, _, weight = sample.take(counted := np.flatnonzero(sample.rows.counted))
-        table = BatchPredictor.of(model, X, "").table
-
-        def blocks() -> Iterator[Block]:
-            return table.engine.map(table.rows(model.structure.sparse), model.schema.names, lambda b, _: model.block(b))
-
-        content = Content.varying(blocks(), key)
-        words = np.concatenate([content.words(block) for block in blocks()], axis=1)
-        rows, keys = Keys.of(words, sample.rows.codes[counted], weight).distinct(most)
-        return cls(X, rows, _rows(keys, sample.rows.classes), keys.words, content.constant)
-
-    @classmethod
-    def read(cls, X: TableLike, y: LabelsLike, weight: WeightsLike, model: Model, most: int) -> Distinct:
-        """The same of rows wherever they are: those of a file or relation are read in passes."""
-        if not is_outside(X):
-            return cls.of(LabelledTable.of(X, y, weight), model, most=most)
-        table, classes = OpenTable.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
-        names, roles = model.schema.names, table.source.roles
-
-        def read(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
-            code, _, _ = groups_of(batch, roles, classes, 1)
-            mass = weights_of(batch, roles)
-            some = np.flatnonzero(code >= 0 if mass is None else (code >= 0) & (mass > 0))
-            rows = take_rows(pa.Table.from_batches([batch.select(names)]), some).combine_chunks()
-            blocks = [model.block(batch) for batch in rows.to_batches() if batch.num_rows]
-            return rows, blocks, code[some].astype(np.int64), None if mass is None else mass[some]
-
-        def batches() -> Iterator[tuple[pa.Table, list[Block], Int, Float | None]]:
-            return table.engine.map(table.rows(False), table.columns(model.schema), read)
-
-        content = Content.varying(block for _, blocks, _, _ in batches() for block in blocks)
-        held, keys = [], []
-        for rows, blocks, code, mass in batches():
-            if not blocks:
-                continue
-            held.append(rows)
-            keys.append(Keys.of(np.concatenate([content.words(block) for block in blocks], axis=1), code, mass))
-            if sum(map(len, keys)) > 4 * most:
-                held, keys = _fewer(held, keys, most)
-        (rows,), (found,) = _fewer(held, keys, most)
-        known = _rows(found, labels(classes.values, model.schema.label))
-        return cls(rows, np.arange(len(found)), known, found.words, content.constant)
-
-    @property
-    def sample(self) -> LabelledTable:
-        """The rows by themselves, in their order."""
-        weight = None if (self.weight == 1).all() else self.weight
-        return LabelledTable(take_rows(self.X, self.index), None, weight, self.rows, Roles(), {})
+    def _sorted(self) -> Distinct:
+        """In the order of their hashes."""
+        order = np.lexsort((self.rows.codes, self.words[1], self.words[0]))
+        rows = Rows(self.rows.codes[order], self.rows.weights[order], self.rows.classes)
+        words = np.ascontiguousarray(self.words[:, order])
+        return replace(self, table=self.table.take(order), rows=rows, words=words)
 
     @property
     def weight(self) -> Float:
@@ -155,21 +220,10 @@ class Distinct:
         """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
         return self._units.dealt(place, folds, fold, kept, among)
 
-    def some(self, most: int) -> Distinct:
-        """About so many of its units, each class by its share."""
-        total = int(self.units.sum())
-        if total <= most:
-            return self
-        mass = self.dealt(self.places(1), 1, 0, most, total)
-        some = np.flatnonzero(mass > 0)
-        kept = Rows(self.rows.codes[some], mass[some], self.rows.classes)
-        return replace(self, index=self.index[some], rows=kept, words=np.ascontiguousarray(self.words[:, some]))
+
+def _weights(weights: Float) -> Float | None:
+    return None if (weights == 1).all() else weights
 
 
-def _rows(keys: Keys, classes: Array) -> Rows:
-    return Rows(keys.code, keys.weight.to_float(), classes)
-
-
-def _fewer(held: list[pa.Table], keys: list[Keys], most: int) -> tuple[list[pa.Table], list[Keys]]:
-    rows, found = Keys.concatenate(keys).distinct(most)
-    return [pa.concat_tables(held).take(pa.array(rows))], [found]
+def _levels(keys: list[list[object]]) -> Levels:
+    return Levels(tuple((family, value) for family, value in keys))  # type: ignore[misc]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from bayeskit.arrays import Label, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
+from bayeskit.data.encode import Roles
 from bayeskit.data.schema import Schema
 from bayeskit.densities.likelihood import Staged, describe_family
 from bayeskit.errors import InputError
@@ -67,9 +68,20 @@ def in_one_component(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, 
     return Naive.alike([likelihood], schema), schema
 
 
+class Countable(Protocol):
+    """A table whose rows can be counted: one that was opened, or coded already."""
+
+    @property
+    def roles(self) -> Roles: ...
+    @property
+    def place(self) -> str: ...
+    def schema(self, kinds: KindsLike, missing: MissingLike, classes: Sequence[Label]) -> Schema: ...
+    def count(self, empty: Counted, sparse: bool) -> Counted: ...
+
+
 def learn(
     spec: Spec,
-    table: OpenTable,
+    table: Countable,
     classes: Sequence[Label] = (),
     folds: int = 1,
     fixed: Naive | None = None,
@@ -84,8 +96,8 @@ def learn(
     next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
     while next_stage is not None:  # what to count may depend on what was counted before
         structure = next_stage
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+        empty = Counted.empty(schema, Model.statistic(structure, schema), table.roles, folds)
+        counted = table.count(empty, structure.sparse)
         check_rows(counted, table.place)
         model = Model(counted.canonical(), structure, normal_prior(spec.prior), spec.unseen)
         next_stage = model.next_stage()
@@ -135,7 +147,12 @@ def learn_more(
 
 def forget_rows(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
     """The model without the rows of a table; refused where it shows that they were not learned, or none is left."""
-    rest = model.subtract(learn_like(spec, model, X, y, weight))
+    return forget_counts(model, learn_like(spec, model, X, y, weight))
+
+
+def forget_counts(model: Model, gone: Model) -> Model:
+    """The model without the rows of another, refused as by ``forget_rows``."""
+    rest = model.subtract(gone)
     if not rest.weights.sum() > 0:
         raise InputError("forgetting these rows would leave nothing; drop the model instead")
     return rest

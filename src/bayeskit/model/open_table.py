@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
-from bayeskit.data.encode import LABEL
+from bayeskit.data.encode import LABEL, Roles
 from bayeskit.data.frame import is_column_vector
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
@@ -147,19 +147,34 @@ class OpenTable:
                 f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
                 f"The table has no column besides the target"
             )
-        label = self.source.roles.label
+        return infer(self.features, kinds, missing, replace(self.about, classes=tuple(classes)))
+
+    @property
+    def features(self) -> pa.Schema | Fields:
+        """Types of the columns that are features."""
+        return self.fields.features if isinstance(self.fields, Fields) else _fields(self.fields, self.names)
+
+    @property
+    def about(self) -> Schema:
+        """All of its schema but columns and classes."""
+        label, weight = self.source.roles.label, self.source.roles.weight
         target = None if label is None or label.startswith(":") else label
-        weight = self.source.roles.weight
-        about = Schema(
+        return Schema(
             (),
             self.source.named,
             target,
             self.source.label if target is None else label_of(self.fields.field(target).type),
-            tuple(classes),
-            None if weight is None or weight.startswith(":") else weight,
+            weight=None if weight is None or weight.startswith(":") else weight,
         )
-        features = self.fields.features if isinstance(self.fields, Fields) else _fields(self.fields, self.names)
-        return infer(features, kinds, missing, about)
+
+    def count(self, empty: Counted, sparse: bool) -> Counted:
+        """Its rows, counted in one pass; ``sparse`` as in ``rows``."""
+        return self.engine.reduce(self.rows(sparse), self.columns(empty.schema), empty)
+
+    @property
+    def roles(self) -> Roles:
+        """Which of its columns are not features."""
+        return self.source.roles
 
 
 def _fields(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:

@@ -61,7 +61,10 @@ class Counted:
 
     def update(self, batch: pa.RecordBatch | Matrix) -> Counted:
         """Count a batch more; new classes and levels join."""
-        block, domain, tally = encode(batch, self.schema, self.domain, self.roles, self.folds)
+        return self.count(*encode(batch, self.schema, self.domain, self.roles, self.folds))
+
+    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Counted:
+        """Count rows more that are coded already, in a domain that has all of these classes and levels."""
         wide = self._on(domain)
         ranges = self.ranges.update(block)
         return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, tally=self.tally + tally)
