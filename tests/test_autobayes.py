@@ -146,7 +146,7 @@ def test_summary_names_every_candidate_and_why_it_was_left_out():
     X, y = load_iris(return_X_y=True)
     text = str(small().fit(X, y).summary())
     assert "KDB(k=2) on equal frequencies" in text
-    assert "next to nothing is missing" in text
+    assert "there are no levels to indicate" in text
 
 
 def test_every_candidate_is_tried_somewhere_and_none_fails():

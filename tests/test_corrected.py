@@ -115,3 +115,12 @@ def test_rows_learned_later_are_counted_between_held_cuts(tmp_path):
 def test_settings_that_make_no_sense_are_refused(setting):
     with pytest.raises(InputError, match=next(iter(setting))):
         bk.CorrectedNaiveBayes(**setting).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("make", [bk.CorrectedNaiveBayes, bk.AJE, bk.ProbabilityForest, bk.KDB])
+@pytest.mark.parametrize("missing", ["skip", "level"])
+def test_a_column_without_any_value_says_nothing(make, missing):
+    rows = pd.DataFrame({"a": ["x", "y"] * 30, "none": pd.array([None] * 60, dtype="string")})
+    y = ["p", "q"] * 25 + ["q", "p"] * 5
+    both = (make(missing=missing).fit(some, y).predict_proba(some) for some in (rows, rows[["a"]]))
+    np.testing.assert_array_equal(*both)

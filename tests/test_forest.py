@@ -12,7 +12,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.densities.density import reveal_terms
 from bayeskit.errors import InputError, MergeError
 from bayeskit.statistics.leaves import TreeColumn
-from bayeskit.structures.forest import ForestDensity
+from bayeskit.structures.forest import NodeWeights
 
 GONE = 255
 
@@ -181,7 +181,7 @@ def test_rows_are_learned_and_forgotten_in_the_leaves_and_trees_do_not_merge():
 def test_more_pseudo_rows_shrink_toward_the_prior():
     X, y = table()
     (counted,) = bk.ProbabilityForest(trees=5).fit(X, y).model_.features.parts.values()
-    shares = [ForestDensity.of(counted.trees, counted.counts(), a, counted.columns).shares for a in (0.1, 1e9)]
+    shares = [NodeWeights.of(counted.trees, counted.counts()).density(a, counted.columns).shares for a in (0.1, 1e9)]
     assert np.ptp(shares[1], axis=0).max() < 1e-3 < np.ptp(shares[0], axis=0).max()
 
 

@@ -54,6 +54,8 @@ def test_words_are_those_of_scikit_learn():
     model, peer = bk.NaiveBayes(families="multinomial").fit(X, KINDS), MultinomialNB().fit(X, KINDS)
     np.testing.assert_allclose(model.feature_log_prob_, peer.feature_log_prob_)
     frame = model.probabilities(names=words.get_feature_names_out()).frame("pandas")
+    assert "money" in model.probabilities(names=words.get_feature_names_out())
+    assert "monkey" not in model.probabilities(names=words.get_feature_names_out())
     mine = frame.pivot(index="class", columns="level")
     np.testing.assert_allclose(mine["count"], peer.feature_count_)
     np.testing.assert_allclose(np.log(mine["P"]), peer.feature_log_prob_)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import bayeskit as bk
-from bayeskit.errors import InputError, KindError, MergeError, SchemaError
+from bayeskit.errors import InputError, MergeError, SchemaError
 
 EDGES = [("grower", "alcohol"), ("alcohol", "hue"), ("grower", "hue")]
 CUTS = {"alcohol": [12.5, 13.5], "hue": [0.9]}
@@ -107,5 +107,7 @@ def test_bad_cuts_are_refused_by_name(
 
 
 def test_numbers_without_cuts_are_no_levels(wine: pd.DataFrame) -> None:
-    with pytest.raises(KindError, match='cuts="frequency"'):
-        bk.learn_network(wine)
+    net = bk.learn_network(wine)
+    assert net.network_.numbers == ("alcohol", "hue")
+    assert str(net.schema_).count("linear normal") == 2
+    assert bk.learn_network(wine, kinds={"alcohol": "nominal"}).network_.numbers == ("hue",)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <queue>
 #include "trees/trees.h"
+#include "vectors/compiler.h"
 
 namespace bayeskit::trees { namespace {
 
@@ -48,8 +49,8 @@ class Grower {
     const Table &table;
     const Settings &how;
     Random random;
-    std::vector<int32_t> row, spare, drawn;
-    std::vector<double> histogram, left, share;
+    std::vector<int32_t> row, spare, drawn, label;
+    std::vector<double> histogram, left, under, share, weight;
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
 
@@ -61,10 +62,13 @@ public:
     Grower(const Table &table, const Settings &how, uint64_t seed) : table(table), how(how), random{seed} {
         row.resize(size_t(table.codes.rows));
         spare.resize(row.size());
+        label.resize(row.size());
+        weight.resize(row.size());
         for (size_t i = 0; i < row.size(); ++i) row[i] = int32_t(i);
         drawn.resize(size_t(table.codes.columns));
         histogram.resize(size_t(MOST_LEVELS * table.classes));
         left.resize(size_t(table.classes));
+        under.resize(size_t(table.classes));
         share.resize(MOST_LEVELS);
     }
 
@@ -126,37 +130,52 @@ private:
         if (pure) return found;
         int64_t columns = table.codes.columns, able = 0;
         for (int64_t j = 0; j < columns; ++j) drawn[size_t(j)] = int32_t(j);
+        for (int64_t i = from; i < to; ++i) {  // read once for all columns
+            label[size_t(i - from)] = table.label[row[size_t(i)]];
+            weight[size_t(i - from)] = table.weight[row[size_t(i)]];
+        }
         // Columns that cannot split the node do not count among those tried.
         for (int64_t j = 0; j < columns && able < how.tried; ++j) {
             std::swap(drawn[size_t(j)], drawn[size_t(j + random.below(columns - j))]);
-            able += try_column(drawn[size_t(j)], int64_t(random.below(K)), from, to, found);
+            int32_t at = drawn[size_t(j)];
+            int64_t leading = random.below(K);
+            able += K == 2 ? try_column<2>(at, leading, from, to, found) : try_column<0>(at, leading, from, to, found);
         }
         return found;
     }
 
-    // Whether the column has two levels here; a better split replaces the one found so far.
-    bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
-        const int64_t K = table.classes, size = table.sizes[at];
+    // Whether the column has two levels here; a better split replaces the one found so far. There are W classes, any
+    // number where W is 0.
+    template <int64_t W> bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
+        const int64_t K = W ? W : table.classes, size = table.sizes[at];
         const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
-        std::fill(histogram.begin(), histogram.begin() + size * K, 0.0);
+        uint64_t seen = 0;  // most nodes have few rows: only the levels they have are cleared and looked at
         for (int64_t i = from; i < to; ++i) {
-            int32_t r = row[size_t(i)];
-            if (code[r] != MISSING) histogram[size_t(code[r] * K + table.label[r])] += table.weight[r];
+            uint8_t level = code[row[size_t(i)]];
+            if (level == MISSING) continue;
+            double *cell = &histogram[size_t(level * K)];
+            if (!in_mask(seen, level)) {
+                seen |= uint64_t(1) << level;
+                std::fill(cell, cell + K, 0.0);
+            }
+            cell[label[size_t(i - from)]] += weight[size_t(i - from)];
         }
+        if (!(seen & (seen - 1))) return false;
         uint8_t order[MOST_LEVELS];
         int there = 0;
-        uint64_t absent = 0;
+        uint64_t absent = ~seen & ((uint64_t(2) << (size - 1)) - 1);
         double total = 0, squares = 0;
         std::fill(left.begin(), left.end(), 0.0);
-        for (int64_t b = 0; b < size; ++b) {
-            double weight = 0;
-            for (int64_t k = 0; k < K; ++k) weight += histogram[size_t(b * K + k)];
-            if (!(weight > 0)) {
+        for (uint64_t rest = seen; rest; rest &= rest - 1) {
+            int64_t b = __builtin_ctzll(rest);
+            double mass = 0;
+            for (int64_t k = 0; k < K; ++k) mass += histogram[size_t(b * K + k)];
+            if (!(mass > 0)) {
                 absent |= uint64_t(1) << b;
                 continue;
             }
             for (int64_t k = 0; k < K; ++k) left[size_t(k)] += histogram[size_t(b * K + k)];
-            share[size_t(b)] = histogram[size_t(b * K + leading)] / weight;
+            share[size_t(b)] = histogram[size_t(b * K + leading)] / mass;
             order[there++] = uint8_t(b);
         }
         if (there < 2) return false;
@@ -167,7 +186,7 @@ private:
         std::vector<double> &whole = left;  // class weights of the part above the cut
         double below = 0, base = squares / total;
         uint64_t mask = 0;
-        std::vector<double> under(size_t(K), 0.0);
+        std::fill(under.begin(), under.end(), 0.0);
         for (int b = 0; b + 1 < there; ++b) {
             const double *cell = &histogram[size_t(order[b] * K)];
             double under_squares = 0, over_squares = 0;

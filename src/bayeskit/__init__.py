@@ -1,6 +1,7 @@
 """Bayesian classification on exact, mergeable statistics.
 
-Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated RiskClassifier
+Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
+              RiskClassifier
 Networks      Network learn_network read_bif write_bif
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
 Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
@@ -43,6 +44,8 @@ _PLACES = {
     "merge": "bayeskit.estimators.files",
     "ProbabilityForest": "bayeskit.estimators.forest",
     "Calibrated": "bayeskit.estimators.calibrated",
+    "Conformal": "bayeskit.estimators.conformal",
+    "VennAbers": "bayeskit.estimators.venn",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
     "decide": "bayeskit.decision.costs",

@@ -18,6 +18,7 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.binned import NormalScores as NormalScores
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.conformal import Conformal as Conformal
 from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
@@ -35,6 +36,7 @@ from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
 from bayeskit.estimators.structure import learn_network as learn_network
+from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
@@ -56,6 +58,7 @@ __all__ = [  # noqa: RUF022
     "AutoBayes",
     "Bootstrap632",
     "Calibrated",
+    "Conformal",
     "Confusion",
     "CorrectedNaiveBayes",
     "Costs",
@@ -77,6 +80,7 @@ __all__ = [  # noqa: RUF022
     "Reading",
     "RiskClassifier",
     "TAN",
+    "VennAbers",
     "bayes_error",
     "bayes_rule",
     "compare",

@@ -103,3 +103,20 @@ def test_costs_without_a_class_are_refused_before_anything_is_written(run: Any, 
     code, out, err = run("predict", model, "all.parquet", "--ignore", "id", "--costs", "costs.csv")
     assert (code, out) == (3, "")
     assert "no row for class 'pneumonia'" in err
+
+
+def test_sets_of_classes_are_those_of_the_model(run: Any) -> None:
+    run("fit", "all.parquet", "--target", "diagnosis", "--ignore", "id", "--coverage", "0.9", "-o", "sets.bayes")
+    asked = ("--keep", "id", "--coverage", "0.95", "--novelty", "-o", "sets.parquet")
+    code, _, err = run("predict", "sets.bayes", "all.parquet", *asked)
+    assert (code, err) == (0, "")
+    found, model = pq.read_table("sets.parquet"), bk.load("sets.bayes")
+    wanted = model.predict_frame(FEATURES, coverage=0.95, novelty=True)
+    assert found["set"].to_pylist() == wanted["set"].to_pylist()
+    assert found["novelty"].to_pylist() == wanted["novelty"].to_pylist()
+
+
+def test_a_model_without_a_promise_is_refused_by_name(run: Any, model: str) -> None:
+    code, _, err = run("predict", model, "all.parquet", "--coverage", "0.9")
+    assert code == 2
+    assert "promises no coverage; fit it anew with --coverage" in err

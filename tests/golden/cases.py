@@ -83,6 +83,13 @@ def _network_cut() -> Any:
     return bk.Network([("colour", "x"), ("x", "y")]).fit(rows, cuts={"x": 3, "y": [-0.5, 1.25]})
 
 
+def _network_numbers(method: str = "counts") -> Any:
+    data = table()
+    rows = {name: data[name] for name in ("colour", "flag", "x", "y", "hits")}
+    edges = [("colour", "flag"), ("colour", "x"), ("x", "y"), ("flag", "y"), ("y", "hits")]
+    return bk.Network(edges).fit(rows, method, iterations=3, tolerance=1.0)
+
+
 def _given() -> Any:
     rain = {"yes": 0.25, "no": 0.75}
     wet = {"yes": {"yes": 0.875, "no": 0.125}, "no": {"yes": 0.25, "no": 0.75}}
@@ -161,10 +168,18 @@ CASES: dict[str, Callable[[], Any]] = {
     "calibrated_sigmoid": lambda: _of(bk.Calibrated(bk.TAN(), "sigmoid", folds=3), "x", "colour"),
     "calibrated_isotonic": lambda: _of(bk.Calibrated(bk.NaiveBayes(), "isotonic", random_state=1), "x", "colour"),
     "calibrated_pool": lambda: _of(bk.Calibrated(bk.AutoBayes(fast=True), folds=2), "x", "colour"),
+    "venn_abers": lambda: _of(bk.VennAbers(bk.TAN(), folds=2), "x", "colour"),
+    "venn_abers_loo": lambda: _of(bk.VennAbers(bk.NaiveBayes(), "loo"), "x", "colour"),
+    "conformal": lambda: _of(bk.Conformal(bk.NaiveBayes(), 0.8, by=["class", "colour"]), "x", "colour"),
+    "conformal_jackknife": lambda: _of(bk.Conformal(bk.FullBayes(), 0.8, "jackknife+"), "x", "y"),
+    "conformal_cv": lambda: _of(bk.Conformal(bk.TAN(), 0.8, "cv+", folds=3, conformity_score="aps"), "x", "colour"),
+    "conformal_split": lambda: _of(bk.Conformal(bk.NaiveBayes(), 0.8, "split", randomised=True), "x", "colour"),
     "risk": lambda: _of(bk.RiskClassifier(bk.NaiveBayes(), reject=0.4, abstain="?"), "x", "colour"),
     "risk_calibrated": lambda: _of(bk.RiskClassifier(bk.Calibrated(bk.NaiveBayes()), COSTS), "x", "colour"),
     "network": _network,
     "network_cut": _network_cut,
+    "network_numbers": _network_numbers,
+    "network_numbers_em": lambda: _network_numbers("em"),
     "network_em": lambda: _network("em"),
     "network_given": _given,
 }

@@ -26,7 +26,7 @@ def asked(model: Any) -> dict[str, Any]:
     """Rows a model never saw, and what it says of them."""
     data = table(500, ASKED)
     if isinstance(model, Network):
-        node = model.nodes[-1]
+        node = model.network_.coded[-1]
         return {"node": node, "digest": model.digest, "proba": list(model.query(node).values())}
     known = core(model).model_.schema.names if core(model).model_.schema.named else None
     rows = [[data["y"][i], data["hits"][i]] for i in range(ASKED)] if known is None else {n: data[n] for n in known}

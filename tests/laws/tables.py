@@ -20,6 +20,7 @@ from bayeskit.data.kinds import infer
 from bayeskit.data.levels import MISSING, PRESENT, Domain, Levels
 from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.complete import Complete
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.leaves import NODE, Leaves, TreeColumn, Trees
@@ -179,6 +180,9 @@ def statistics() -> dict[str, Any]:
     found["cells"] = Keyed.empty(["grade", "flag", "y", "colour"], means, 0)
     numbers = ["x", "y", "hits"]
     found["patterns"] = Keyed.empty(numbers, Scatter.empty(numbers, 0), 0, patterns=True)
+    found["complete families"] = Complete(
+        ("grade", "flag", "x", "y"), Keyed.empty(["grade", "flag"], Scatter.empty(["x", "y"], 0), 0)
+    )
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
     found["rows"] = Rows.empty(SCHEMA.columns, 0)

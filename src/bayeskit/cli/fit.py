@@ -17,7 +17,9 @@ from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarge
 from bayeskit.cli.output import Saying, command_line, notes, trying
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates
+from bayeskit.errors import UsageError
 
+MOST = 300_000  # rows that are kept at hand to be ranked among
 NEW = "NEW.csv"  # what a user has yet to name
 
 Output = Annotated[
@@ -44,6 +46,13 @@ def fit(
     model: ModelName = "naive",
     weight: Weight = None,
     sample: LabelledTable = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Answer with sets of classes that hold the true one in this share of the rows: 0.9."),
+    ] = None,
+    conformal: Annotated[
+        str, typer.Option(help="How sets are made: full, jackknife+, cv+ or split (with --coverage).")
+    ] = "full",
     force: Force = False,
 ) -> None:
     """Learn a model from a table and save it."""
@@ -55,16 +64,32 @@ def fit(
     classifier, path = settings.classifier(model), output or _beside(rows.place)
     check_output(path, MODEL, [rows.place], force, rows.sql)
     pooled = model == "auto"  # the bar of its candidates stands in place of that of rows
+    if coverage is not None:
+        classifier = _with_sets(classifier, coverage, conformal, weight, cluster)
     with notes(say) as messages, ExitStack() as shown:
         source = shown.enter_context(open_source(rows, replace(say, quiet=say.quiet or pooled), "learning", cluster))
         origin = Origin(*contents_of(source))
-        table = read_sample(source, sample).table if sample else source
-        if pooled:
-            classifier.callback = shown.enter_context(trying(say, 1))
-        classifier.fit(table, target, sample_weight=weight)
+        if coverage is not None:
+            classifier.fit(read_sample(source, sample or MOST).table, target)
+        else:
+            table = read_sample(source, sample).table if sample else source
+            if pooled:
+                classifier.callback = shown.enter_context(trying(say, 1))
+            classifier.fit(table, target, sample_weight=weight)
         warn_of_journal(path)
         add_to_journal(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
+
+
+def _with_sets(classifier: Any, coverage: float, method: str, weight: str | None, cluster: Cluster) -> Any:
+    """The classifier with a guarantee around it."""
+    import bayeskit as bk
+
+    if weight is not None:
+        raise UsageError("--coverage ranks rows among each other, and none weighs more than others; leave --weight out")
+    if cluster.engine == "spark":
+        raise UsageError("--coverage keeps the rows at hand, so it is not learned on Spark; leave --engine out")
+    return bk.Conformal(classifier, coverage, method)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bayeskit.cli.options import Kinds, command, kinds_of, parse_settings, split
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.errors import InputError, UsageError
+from bayeskit.networks.mixture import NumberAnswer
 
 NetworkFile = Annotated[Path, typer.Argument(help="A .bif file, or a network saved as .bayes.", show_default=False)]
 Arcs = Annotated[list[str] | None, typer.Option(help="Arcs as parent>child.")]
@@ -32,7 +33,7 @@ def learn(
     rows: Rows,
     say: Saying,
     output: Annotated[Path, typer.Option("--output", "-o", help="A .bif or .bayes file.", show_default=False)],
-    score: Annotated[str, typer.Option(help="bic, aic, bdeu, k2 or loo.")] = "bic",
+    score: Annotated[str, typer.Option(help="bic, aic, bdeu, k2 or loo; with numbers bic, aic or bge.")] = "bic",
     search: Annotated[str, typer.Option(help="hill-climb, tabu, k2 or chow-liu.")] = "hill-climb",
     required: Arcs = None,
     forbidden: Arcs = None,
@@ -74,10 +75,15 @@ def query(
     target: Annotated[str, typer.Option("--target", "-t", help="The node asked about.", show_default=False)],
     evidence: Annotated[list[str] | None, typer.Option(help="What is known: age=young,sex=F")] = None,
 ) -> None:
-    """Ask for the probabilities of a node, given what is known of others."""
+    """Ask for the probabilities of a node, or of a number for mean, deviation and quantiles, given what is known."""
     network = _load(file)
     known = {node: _state(network, node, text) for node, text in parse_settings(evidence or (), "--evidence").items()}
-    found = {str(state): float(p) for state, p in network.query(_node(network, target), known).items()}
+    answer = network.query(_node(network, target), known)
+    if isinstance(answer, NumberAnswer):
+        quantiles = {f"{p:.0%}": answer.quantile(p) for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
+        found = {"mean": answer.mean, "deviation": answer.deviation, **quantiles}
+    else:
+        found = {str(state): float(p) for state, p in answer.items()}
     width = max(map(len, found))
     then = command_line("network", "draw", file, "-o", file.with_suffix(".svg"))
     say.answer("\n".join(f"{state:<{width}}  {p:.6g}" for state, p in found.items()), found, then)
@@ -116,7 +122,10 @@ def _node(network: bk.Network, name: str) -> str:
 
 def _state(network: bk.Network, node: str, text: str) -> Label:
     """A state by how it is written; states may be numbers, truth values or intervals, in which a number lies."""
-    if node in network.network_.cuts and is_decimal(text):
+    value = network.network_
+    if _node(network, node) in value.normals and not is_decimal(text):
+        raise InputError(f"node {node!r} is a number, and {text!r} is none")
+    if (node in value.cuts or node in value.normals) and is_decimal(text):
         return float(text)
     states = {str(state): state for state in network.states(_node(network, node))}
     if text not in states:

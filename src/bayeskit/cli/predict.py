@@ -83,6 +83,13 @@ def predict(
     prior: Prior = None,
     costs: CostsFile = None,
     evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Add the set of classes that holds the true one in this share of the rows (fit --coverage)."),
+    ] = None,
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add a p-value: how usual a row is (fit --coverage).")
+    ] = False,
     reasons: Annotated[
         int, typer.Option(help="Add so many columns that speak most for or against the prediction, in words.", min=0)
     ] = 0,
@@ -119,10 +126,21 @@ def predict(
         )
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
-    wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
+    wanted: dict[str, Any] = {
+        "costs": None if costs is None else bk.Costs(costs),
+        "evidence": evidence,
+        "reasons": reasons,
+    }
     if asker.kind == "RiskClassifier":  # by name, as the class would bring scikit-learn
         asker.pool.check_acts()
         wanted["costs"] = wanted["costs"] or asker.pool.costs_
+    if asker.kind == "Conformal":
+        wanted |= {"coverage": asker.pool.coverage if coverage is None else coverage, "novelty": novelty}
+    elif coverage is not None or novelty:
+        raise UsageError(
+            f"{file} is a {asker.kind}, which promises no coverage; fit it anew with --coverage, bayeskit fit ... "
+            f"--coverage {coverage or 0.9:g}"
+        )
     kept = "all" if split_names(keep) == ("all",) else split_names(keep)
     with notes(say) as messages, open_source(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 
@@ -29,6 +29,7 @@ class Ratio:
     above: str
     below: str
     value: Fraction
+    power: int = 1  # to which it is raised; the value is the power's
 
     @classmethod
     def of(cls, above: Sequence[float], below: Sequence[float]) -> Ratio:
@@ -41,7 +42,11 @@ class Ratio:
 
     def __str__(self) -> str:
         above, below = (f"({text})" if set(text) & set("+·/") else text for text in (self.above, self.below))
-        return f"{above}/{below}"
+        return f"{above}/{below}" if self.power == 1 else f"({above}/{below})^{self.power}"
+
+    def to_power(self, power: int) -> Ratio:
+        """The fraction, so many times."""
+        return replace(self, value=self.value**power, power=power)
 
 
 def decimal(x: float) -> Fraction:
@@ -96,7 +101,8 @@ def from_log(log: float) -> str:
 def _tex(piece: Piece) -> str:
     if isinstance(piece, Ratio):
         above, below = (part.replace("·", r"\cdot ") for part in (piece.above, piece.below))
-        return rf"\tfrac{{{above}}}{{{below}}}"
+        fraction = rf"\tfrac{{{above}}}{{{below}}}"
+        return fraction if piece.power == 1 else rf"\left({fraction}\right)^{{{piece.power}}}"
     if piece == NEXT:
         return BREAK + r"& \quad"
     words = "".join(TEX.get(c, c) for c in piece)
@@ -106,5 +112,8 @@ def _tex(piece: Piece) -> str:
 def _html(piece: Piece) -> str:
     if isinstance(piece, Ratio):
         above, below = (f"<mn>{escape(part)}</mn>" for part in (piece.above, piece.below))
-        return f"<math><mfrac>{above}{below}</mfrac></math>"
+        fraction = f"<mfrac>{above}{below}</mfrac>"
+        if piece.power != 1:
+            fraction = f"<msup><mrow><mo>(</mo>{fraction}<mo>)</mo></mrow><mn>{piece.power}</mn></msup>"
+        return f"<math>{fraction}</math>"
     return "<br>&emsp;" if piece == NEXT else escape(piece)

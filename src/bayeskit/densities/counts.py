@@ -90,6 +90,11 @@ class Counts(SupportsLeftOut):
         out[cells.owner[kept], place[cells.indices[kept]]] = terms[kept]
         return out
 
+    def count_of(self, j: int, row: Block) -> float:
+        """What a block of one row has in column j."""
+        cells = row.sparse(self.columns)
+        return float(self._values(cells)[cells.indices == j].sum())
+
     def class_range(self, block: Block) -> Float:
         cells = block.sparse(self.columns)
         apart = np.ptp(np.where(np.isfinite(self.table), self.table, -1e300), axis=1)

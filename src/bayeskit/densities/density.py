@@ -27,6 +27,7 @@ class WorkedFactor:
     ratios: tuple[Ratio, ...] = ()  # (K) as fractions, where counts make it
     mass: bool = False  # whether it is a probability, and not a density
     formulas: tuple[str, ...] = ()  # (K) where a density comes from
+    relative: bool = False  # whether it is known up to a number that all classes share, and no probability
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,13 @@ class Density(ABC):
         for j, log in enumerate(self.terms(row)[0]):
             if log.any():
                 given = () if self.additive else tuple(name for f in found for name in f.columns)
-                found.append(WorkedFactor((names[j],), log, given, mass=names[j] not in axes or axes[names[j]].integer))
+                mass = names[j] not in axes or axes[names[j]].integer
+                found.append(self.write_factor(j, row, WorkedFactor((names[j],), log, given, mass=mass)))
         return found
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        """The factor of column j of a block of one row, with the fractions or the formula it comes from."""
+        return factor
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
         """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own.

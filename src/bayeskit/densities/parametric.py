@@ -14,7 +14,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
@@ -57,6 +57,10 @@ class Parametric(Family[Product]):
     @abstractmethod
     def log_density(self, x: Float, *parameters: Float) -> Float:
         """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        """p(x | class) of one class as a textbook writes it; by view the weight of the class and its sum."""
+        return f"{type(self).__name__}({x:.6g}; {', '.join(f'{p:.6g}' for p in parameters)})"
 
     def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float | None:
         """log2 of the size of log p(x 2^shift | class), whatever doubles reach: (K, n); None if it is never large.
@@ -126,6 +130,17 @@ class ParametricDensity(SupportsLeftOut):
         for j, x, fitted in self._each(block):
             out[:, j] = fitted.terms(x)
         return out
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        fitted, x = self._plain.at(np.array([j])), float(row.numbers(self.columns)[0].column(j)[0])
+        if fitted.shift.any():  # values so small or large are kept in other units
+            return factor
+        formulas = []
+        for k, parameters in enumerate(np.hstack(fitted.parameters)):
+            sums = {v: (float(s.weight[k, j]), float(s.weight[k, j] * s.mean[k, j])) for v, s in self.sums.items()}
+            formulas.append(self.family.write(x, sums, *parameters.tolist()))
+        zero = self.family.point_mass and x == 0
+        return replace(factor, formulas=tuple(formulas), mass=factor.mass or zero)
 
     def log2_magnitude(self, block: Block) -> Float:
         out = np.zeros(block.rows)

@@ -53,6 +53,7 @@ def explain_rows(
         what = f"terms of {len(which):,} columns and {len(model.weights):,} classes for {rows:,} rows"
         check_memory(8 * rows * each, what, "explain fewer rows, or give top=")
     terms, proba, values, unseen, blocks = zip(*asked.steps(prior, step, answers=each), strict=True)
+    product = model.weighting is None and not model.density.class_ratios
     return Explanation(
         model.classes,
         model.log_base(prior),
@@ -62,7 +63,7 @@ def explain_rows(
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
-        AskedRows(model, blocks, prior, shown_as) if model.weighting is None else None,
+        AskedRows(model, blocks, prior, shown_as) if product else None,
         model.weighting is None and model.density.normalised,
     )
 

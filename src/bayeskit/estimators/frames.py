@@ -240,7 +240,9 @@ def _pool_answers(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> 
         rows = pa.Table.from_batches([batch]).select(list(answers.model.schema.names))
         explained = pool.explain(rows, prior=prior) if answers.reasons else None
         evidence = pool.log_evidence(rows, prior) if answers.evidence else None
-        return answers.beside(batch, pool.predict_proba(rows, prior), evidence, explained)
+        sets = None if answers.coverage is None else pool.predict_set(rows, answers.coverage)
+        novelty = pool.novelty(rows) if answers.novelty else None
+        return answers.beside(batch, pool.predict_proba(rows, prior), evidence, explained, sets, novelty)
 
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
     return engine.map(table.source.rows, answers.columns, step)

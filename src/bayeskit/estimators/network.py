@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
@@ -11,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
+from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import InputError, MergeError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
@@ -22,7 +24,8 @@ from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
-from bayeskit.networks.table import Table, declare_states
+from bayeskit.networks.table import declare_states
+from bayeskit.numerics.cut_points import intervals
 from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
@@ -35,7 +38,10 @@ WITH_TABLES = 12  # nodes that show their tables unasked
 
 @document(NODES)
 class Network(Questions):
-    """A Bayesian network over categorical columns: P(x) = product over nodes of P(node | its parents).
+    """A Bayesian network over columns: P(x) = product over nodes of P(node | its parents).
+
+    A level has a table; a number is normal around a linear function of the numbers above it, with means, slopes and a
+    deviation for each state of the levels above it. No number stands above a level.
 
     Parameters
     ----------
@@ -43,7 +49,8 @@ class Network(Questions):
         Arcs (parent, child).
     tables : mapping, optional
         Probabilities by node: {state: p}, {states of the parents: {state: p}}, an array (states of the parents ...,
-        states) or a frame. Without them ``fit`` learns the tables.
+        states) or a frame; of a number {"intercept": a, "slopes": {parent: b}, "deviation": s}, for each state of the
+        levels above it. Without them ``fit`` learns the tables.
     states : mapping, optional
         States by node, where rows or tables do not tell them; a number of them for a hidden node.
     nodes : sequence, optional
@@ -146,8 +153,9 @@ class Network(Questions):
         """The way EM or gradient went, None after counting."""
         return self.fitted.learned
 
-    def table(self, node: str) -> Table:
-        """P(node | parents) with the states; ``frame()`` has a row for each cell.
+    def table(self, node: str) -> Any:
+        """P(node | parents) with the states; ``frame()`` has a row for each cell. Of a number: means, slopes and
+        deviations by the levels above it.
 
         Examples
         --------
@@ -158,8 +166,30 @@ class Network(Questions):
         no     0.9   0.1
         yes   0.05  0.95
         """
-        found = self.network_.tables[self.graph.check(node)]
+        if self.graph.check(node) in self.network_.normals:
+            one = self.network_.normals[node]
+            return replace(one, states=tuple(self.states(n) for n in one.levels))
+        found = self.network_.tables[node]
         return replace(found, states=tuple(self.states(n) for n in (*found.parents, node)))
+
+    @property
+    def schema_(self) -> Schema:
+        """What each node is, and why: levels, intervals between cuts, or a number."""
+        value, columns = self.network_, []
+        for node in self.nodes:
+            if node in value.normals:
+                one = value.normals[node]
+                told = "quantitative", "a number, never a level unless declared", "linear normal"
+                above = f"given {', '.join(one.parents)}" if one.parents else "nothing stands above it"
+            elif node in value.cuts:
+                told = "quantitative", "a number", f"{value.sizes[node]} intervals"
+                above = f"cut at {', '.join(f'{c:.6g}' for c in value.cuts[node]) or 'nothing'}"
+            else:
+                told = "nominal", "has states", "table"
+                above = f"{value.sizes[node]} states"
+            kind, why, family = told
+            columns.append(Column(node, kind, "", why, family=family, why_family=above))
+        return Schema(tuple(columns))
 
     def to_networkx(self) -> Any:
         return self.network_.to_networkx()
@@ -185,10 +215,12 @@ class Network(Questions):
 
         ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
         column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
-        always the same unless ``random_state`` is another number, or None. A column of numbers is
-        refused unless ``cuts`` makes intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they
-        are levels. Intervals are right-closed and part of the network from then on: a number given as evidence, or in
-        a row, stands for the one it lies in.
+        always the same unless ``random_state`` is another number, or None.
+
+        A column of numbers is a number, by least squares in every cell of the levels above it, unless ``cuts`` makes
+        intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels; ``schema_`` tells
+        which. Intervals are right-closed and part of the network from then on: a number given as evidence, or in a
+        row, stands for the one it lies in.
 
         Parameters
         ----------
@@ -198,7 +230,7 @@ class Network(Questions):
             Count the rows whose family is complete, or climb the likelihood of all rows, with missing values and
             hidden nodes.
         smoothing : float or "bdeu", default 1.0
-            Pseudo-rows in every cell.
+            Pseudo-rows in every cell; where levels stand above a number, they vary as rows do within all cells.
         ess : float, default 1.0
             Equivalent sample size of "bdeu".
         restarts : int, optional
@@ -275,7 +307,7 @@ class Network(Questions):
         """The statistic of other rows, alone."""
         fitted = self.fitted
         fitted.check_learns()
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, known=self.nodes, cuts=self.fitted.network.cuts)
+        table = NodeTable.known(X, fitted.network, sample_weight, self.n_jobs)
         if fitted.counted is None:
             return replace(fitted, rows=table.rows(self._declared))
         table.check_columns(fitted.counted.schema.names)
@@ -309,7 +341,8 @@ class Network(Questions):
     # -- showing ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        free = f", {self._fit.network.parameters} free probabilities" if self._fit else ", without tables"
+        value = self._fit.network if self._fit else None
+        free = f", {value.parameters} free {value.free}" if value else ", without tables"
         return f"Network({len(self.nodes)} nodes, {len(self.edges)} arcs{free})"
 
     def svg(self) -> str:
@@ -336,13 +369,23 @@ class Network(Questions):
         NetworkDisplay.from_layers(layers, self.edges)  # refuses too many
         bars, shown = {}, {}
         if self._fit is not None:
-            bars = {node: dict(self.query(node, given)) for node in self.nodes}
+            bars = {node: self._bars(node, given) for node in self.nodes}
             if tables or (tables is None and len(self.nodes) <= WITH_TABLES):
-                shown = {node: self._table(node) for node in self.nodes}
+                shown = {node: self._table(node) for node in self.network_.coded}
         return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
+
+    def _bars(self, node: str, given: Mapping[str, object]) -> dict[Label, float]:
+        """P(state | evidence); of a number, between its quantiles of tenths and quarters without evidence."""
+        if node not in self.network_.normals:
+            return dict(self.query(node, given))
+        alone, now = self.query(node), self.query(node, given)
+        ends = sorted({alone.quantile(p) for p in (0.1, 0.25, 0.5, 0.75, 0.9)})
+        below = [0.0, *(now.cdf(end) for end in ends), 1.0]
+        return {name: b - a for name, (a, b) in zip(intervals(ends), pairwise(below), strict=True)}
 
     def plot_table(self, node: str, ax: Axes | None = None) -> Display:
         """P(node | its parents), a line for each configuration of the parents."""
+        self.network_.check_coded(node)
         return self._table(self.graph.check(node)).plot(ax)
 
     def _table(self, node: str) -> CptDisplay:
@@ -352,7 +395,9 @@ class Network(Questions):
     def _repr_html_(self) -> str:
         lines = [("node", "parents", "states")]
         for node in self.nodes:
-            states: Sequence[Any] = self.states(node) if self._fit else self._declared.get(node, Levels()).values
+            states: Sequence[Any] = self._declared.get(node, Levels()).values
+            if self._fit:
+                states = ("a number",) if node in self.network_.normals else self.states(node)
             lines.append((node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12]))))
         picture = self.svg() if len(self.nodes) <= MOST_DRAWN else ""
         return picture + html_table(lines, left=3, caption=repr(self))

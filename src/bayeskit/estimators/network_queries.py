@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks.answer import (
-    Answer,
     WorkedQuery,
     answer,
+    check_levels,
     estimate,
     evidence_of,
     hard_evidence,
@@ -27,6 +27,7 @@ from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
 
+Result = TypeVar("Result")
 NODES = {  # parameters of methods
     "X": """table
         Rows; a missing value, or column, is summed out.""",
@@ -68,11 +69,12 @@ class Questions:
         approximate: str | None = None,
         samples: int = 10_000,
         random_state: Seed = 0,
-    ) -> Answer:
+    ) -> Any:
         """P(target | evidence) by state; a list of targets gives their joint distribution, by tuples of states.
 
-        Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
-        instead, with a standard error; ``random_state`` seeds the draws.
+        Of a number the answer has ``mean``, ``deviation``, ``quantile(p)``, ``cdf(x)`` and ``density(x)``, and the
+        normals it is a mixture of. Evidence that is a mapping {state: likelihood} is soft. ``approximate``
+        ("weighting", "gibbs") estimates instead, with a standard error; ``random_state`` seeds the draws.
         """
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
@@ -80,13 +82,20 @@ class Questions:
 
     def worked(self, target: str, evidence: Mapping[str, object] | None = None) -> WorkedQuery:
         """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
+        check_levels(self.fitted.network, "a calculation by hand")
         return work_query(self.fitted.network, target, evidence or {})
 
-    def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, dict[Label, float]]:
-        """P(node | evidence) of every node at once."""
-        codes = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
-        found = self.fitted.inference.marginals(codes)
-        return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
+    def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """P(node | evidence) of every node at once; of numbers as ``query`` gives it."""
+        given = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
+        inference, network = self.fitted.inference, self.fitted.network
+        numbers = {node: answer(inference, node, evidence or {}) for node in network.numbers}
+        if np.isnan(given.numbers).all():
+            found = inference.levels.marginals(given.codes) if network.coded else {}
+        else:
+            found = {node: inference.joint(given.codes, [node], None, given.numbers)[0] for node in network.coded}
+        levels = {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
+        return {node: levels[node] if node in levels else numbers[node] for node in network.nodes}
 
     def predict_proba(
         self, X: TableLike, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Seed = 0
@@ -95,14 +104,17 @@ class Questions:
 
         None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
         """
-        place, inference = self.graph.nodes.index(self.graph.check(target)), self.fitted.inference
-        rng = np.random.default_rng(random_state)
+        network, inference = self.fitted.network, self.fitted.inference
+        network.check_coded(target)
+        place, rng = network.coded.index(target), np.random.default_rng(random_state)
+        if approximate is not None:
+            check_levels(network, "an approximate answer")
 
-        def step(codes: Code, _: Float | None) -> tuple[Float, Float]:
+        def step(codes: Code, numbers: Float, _: Float | None) -> tuple[Float, Float]:
             codes[place] = -1
             if approximate is None:
-                return inference.joint(codes, [target])
-            found = [sample(self.fitted.network, row, target, approximate, samples, rng) for row in codes.T]
+                return inference.joint(codes, [target], None, numbers)
+            found = [sample(network, row, target, approximate, samples, rng) for row in codes.T]
             return np.array([one.probabilities for one in found]), np.zeros(len(found))
 
         parts, logs = zip(*self._steps(X, step), strict=True)
@@ -110,33 +122,43 @@ class Questions:
         return np.concatenate(parts)
 
     def predict(self, X: TableLike, target: str) -> Any:
-        """The most probable state of the target in every row."""
+        """The most probable state of the target in every row; of a number the mean."""
+        network, inference = self.fitted.network, self.fitted.inference
+        if target in network.normals:
+            place = network.numbers.index(target)
+
+            def step(codes: Code, numbers: Float, _: Float | None) -> Float:
+                numbers[place] = np.nan
+                return inference.mixture(codes, numbers, target).mean
+
+            return np.concatenate(self._steps(X, step))
         return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
     def log_evidence(self, X: TableLike) -> Float:
-        """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
-        inference = self.fitted.inference
-        return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
+        """log P(row), (n,): missing values summed out; -inf where a row is impossible. Of numbers it is the density."""
+        joint = self.fitted.inference.joint
+        return np.concatenate(self._steps(X, lambda codes, numbers, _: joint(codes, (), None, numbers)[1]))
 
     def log_likelihood(self, X: TableLike) -> float:
         """The sum of log P(row) over all rows."""
         return float(self.log_evidence(X).sum())
 
     def probability(self, state: Mapping[str, object]) -> float:
-        """The probability of a state of some or all nodes.
+        """The probability of a state of some or all nodes; with numbers in it, the density.
 
         Parameters
         ----------
         state : mapping
             States of some or all nodes.
         """
-        codes, likelihoods = evidence_of(self.fitted.network, state)
-        return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
+        given = evidence_of(self.fitted.network, state)
+        return float(np.exp(self.fitted.inference.joint(given.codes, (), given.likelihoods, given.numbers)[1][0]))
 
     def most_probable(self, evidence: Mapping[str, object] | None = None) -> Json:
         """The most probable states of all nodes together, given the evidence."""
-        codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
-        found, _ = self.fitted.inference.most_probable(codes)
+        check_levels(self.fitted.network, "the most probable explanation")
+        given = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
+        found, _ = self.fitted.inference.levels.most_probable(given.codes)
         return {
             node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
         }
@@ -151,19 +173,21 @@ class Questions:
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"n={n!r}: give a number of rows")
-        rng = np.random.default_rng(random_state)
-        if evidence:
-            one = hard_evidence(self.fitted.network, evidence, "sampling")
-            codes = self.fitted.inference.draw(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
-        else:
-            codes = self.fitted.network.sample_codes(int(n), rng)
-        columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
+        rng, network = np.random.default_rng(random_state), self.fitted.network
+        given = hard_evidence(network, evidence or {}, "sampling")
+        numbers = np.repeat(given.numbers, n, axis=1)
+        codes = np.repeat(given.codes, n, axis=1) if evidence else network.level_part.sample_codes(int(n), rng)
+        if n and (evidence or network.numbers):
+            codes, numbers = self.fitted.inference.draw(codes, numbers, rng)
+        columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(network.coded)}
+        columns |= dict(zip(network.numbers, numbers, strict=True))
+        columns = {node: columns[node] for node in network.nodes}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
-    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], object]) -> list[Label]:
+    def _steps(self, X: TableLike, step: Callable[[Code, Float, Float | None], Result]) -> list[Result]:
         network = self.fitted.network
-        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes, cuts=network.cuts)
-        return list(table.steps(network.levels, self.unseen, step))
+        table = NodeTable.known(X, network, None, self.n_jobs)
+        return list(table.steps(network.levels, network.numbers, self.unseen, step))
 
 
 def _values(states: Sequence[Label]) -> Array:

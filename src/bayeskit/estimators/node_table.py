@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sized
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeVar
@@ -12,11 +12,13 @@ import numpy as np
 from bayeskit.arrays import Batch, Code, Float, KindsLike, TableLike, WeightsLike
 from bayeskit.data.encode import encode_asked, error_on_unseen, weights_of
 from bayeskit.data.levels import Domain, Levels
-from bayeskit.data.schema import Schema, different_names
+from bayeskit.data.schema import UNDETERMINED, Column, Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.networks.fitted import DistinctRows, family_counts, interval_levels
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.linear import check_arcs
+from bayeskit.networks.network import Network
 from bayeskit.networks.table import cells_of
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.sliced import Slices
@@ -34,6 +36,11 @@ class NodeTable:
     graph: Graph
     cuts: Mapping[str, tuple[float, ...]]  # of the nodes whose numbers are read as intervals
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The nodes that are numbers, in the order of the graph."""
+        return tuple(n for n in self.graph.nodes if n in self.schema.numeric_index and n not in self.cuts)
+
     @classmethod
     def of(
         cls,
@@ -44,8 +51,12 @@ class NodeTable:
         kinds: KindsLike = None,
         known: Collection[str] = (),
         cuts: Mapping[str, tuple[float, ...]] | None = None,
+        numbers: Collection[str] = (),
     ) -> NodeTable:
-        """The table opened; columns of numbers need cuts, or are levels, declared or ``known``."""
+        """The table opened; columns of numbers are numbers unless they have cuts or are ``known`` as levels.
+
+        Nodes that must be ``numbers`` are refused as anything else.
+        """
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
         intake = OpenTable.of(X, None, weight, n_jobs)
@@ -61,16 +72,18 @@ class NodeTable:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
         cuts = cuts or {}
         schema = intake.schema(kinds, "skip", ())
-        if numbers := [c for c in schema.columns if c.numeric and c.name not in (*known, *cuts)]:
-            name = numbers[0].name
-            raise KindError(
-                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; cut them into "
-                f'intervals (cuts="frequency", --cuts frequency), or, if they are levels, say so '
-                f"(kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal)"
-            )
-        columns = (c if c.numeric and c.name in cuts else replace(c, kind="nominal") for c in schema.columns)
-        schema = replace(schema, columns=tuple(columns))
-        return cls(intake, schema, graph, {name: cuts[name] for name in schema.numeric})
+        for c in schema.columns:
+            if c.name in numbers and not c.numeric and c.kind != UNDETERMINED:
+                raise KindError(f"column {c.name!r} is {c.kind} ({c.why}), and its node is a number; give numbers")
+        schema = replace(schema, columns=tuple(_read_as(c, known, cuts, numbers) for c in schema.columns))
+        made = cls(intake, schema, graph, {name: cuts[name] for name in schema.numeric if name in cuts})
+        check_arcs([arc for arc in graph.edges if arc[1] in schema.names], set(made.numbers))
+        return made
+
+    @classmethod
+    def known(cls, X: TableLike, network: Network, weight: WeightsLike, n_jobs: int | None) -> NodeTable:
+        """The table opened for a network that knows what its nodes are."""
+        return cls.of(X, network.graph, weight, n_jobs, None, network.coded, network.cuts, network.numbers)
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -102,18 +115,25 @@ class NodeTable:
         sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
         sizes |= {name: len(cuts) + 1 for name, cuts in self.cuts.items()}
         for name in self.observed:
-            cells_of(name, sizes, self.graph.family(name))
+            cells_of(name, sizes, tuple(n for n in self.graph.family(name) if n in sizes))
         return self._reduce(schema, True).canonical()
+
+    def levels(self, declared: Mapping[str, Levels]) -> dict[str, Levels]:
+        """The states that nodes have or were declared to have; numbers have none."""
+        found = {**self.count(declared, False).domain.levels, **interval_levels(self.cuts)}
+        nodes = (node for node in self.graph.nodes if node not in self.numbers)
+        return {node: declared.get(node) or found.get(node, Levels()) for node in nodes}
 
     def rows(self, declared: Mapping[str, Levels]) -> DistinctRows:
         """The distinct rows, with the states they have or were declared to have."""
-        found = {**self.count(declared, False).domain.levels, **interval_levels(self.cuts)}
-        levels = {node: declared.get(node) or found.get(node, Levels()) for node in self.graph.nodes}
+        levels, names = self.levels(declared), self.numbers
 
-        def step(codes: Code, weights: Float | None) -> DistinctRows:
-            return DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+        def step(codes: Code, numbers: Float, weights: Float | None) -> DistinctRows:
+            return DistinctRows.of(
+                levels, codes, np.ones(codes.shape[1]) if weights is None else weights, numbers, names
+            )
 
-        return reduce(DistinctRows.merge, self.steps(levels, "error", step))
+        return reduce(DistinctRows.merge, self.steps(levels, names, "error", step))
 
     def _reduce(self, schema: Schema, families: bool) -> Counted:
         statistic = family_counts(self.graph, schema, self.cuts, families)
@@ -121,14 +141,22 @@ class NodeTable:
         return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
 
     def steps(
-        self, levels: Mapping[str, Levels], unseen: str, step: Callable[[Code, Float | None], Result]
+        self,
+        levels: Mapping[str, Levels],
+        numbers: Sequence[str],
+        unseen: str,
+        step: Callable[[Code, Float, Float | None], Result],
     ) -> Iterator[Result]:
-        """A step over the codes (nodes, rows) and weights of every batch; -1 where nothing was observed."""
-        place = {node: j for j, node in enumerate(self.graph.nodes)}
-        slices = Slices.of(self.schema.columns, self.cuts)
+        """A step over codes (nodes with levels, rows), numbers (number nodes, rows) and weights of every batch.
+
+        Nodes stand in the order of the graph; -1 and NaN where nothing was observed.
+        """
+        place = {node: j for j, node in enumerate(n for n in self.graph.nodes if n in levels)}
+        coded = [c for c in self.schema.columns if c.name in place]
+        slices = Slices.of(coded, self.cuts)
         where = [place[name] for name in slices.columns]
         domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
-        roles = self.intake.source.roles
+        roles, there = self.intake.source.roles, self.schema.numeric_index
 
         def one(batch: Batch, start: int) -> Result:
             block = encode_asked(batch, self.schema, domain)
@@ -136,7 +164,11 @@ class NodeTable:
                 error_on_unseen(block, batch, domain)
             codes = np.full((len(place), block.rows), -1, dtype=np.int32)
             codes[where] = np.maximum(slices.codes(block), -1)
-            return step(codes, weights_of(batch, roles))
+            values = np.full((len(numbers), block.rows), np.nan)
+            for j, name in enumerate(numbers):
+                if name in there:
+                    values[j] = block.numeric.column(there[name])
+            return step(codes, values, weights_of(batch, roles))
 
         found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)
         empty = True
@@ -145,6 +177,14 @@ class NodeTable:
             yield result
         if empty:
             raise InputError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no row")
+
+
+def _read_as(column: Column, known: Collection[str], cuts: Collection[str], numbers: Collection[str]) -> Column:
+    """A column as numbers or as levels; one without a value is what its node is."""
+    if column.name in numbers:
+        return replace(column, kind="quantitative")
+    as_number = column.numeric and (column.name in cuts or column.name not in known)
+    return column if as_number else replace(column, kind="nominal")
 
 
 def _is_column(values: object) -> bool:

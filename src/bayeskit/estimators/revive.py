@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import bayeskit
@@ -38,40 +38,64 @@ def revive_bundle(bundle: Bundle) -> BayesClassifier | Wrapper:
 
 
 def enclose(
-    name: str, settings: Json, inner: BayesClassifier | Wrapper, notes: Json, numbers: Mapping[str, Float]
+    name: str,
+    settings: Json,
+    inner: BayesClassifier | Wrapper,
+    notes: Json,
+    numbers: Mapping[str, Float],
+    others: Sequence[BayesClassifier | Wrapper] = (),
 ) -> Bundle:
-    """A wrapper with what it adds, around all that the estimator inside holds."""
+    """A wrapper with what it adds, around all that the estimator inside holds, and others of its kind."""
+    parts: dict[str, Any] = {}
+    inside: list[Any] = []
+    arrays = dict(numbers)
+    for k, one in enumerate((inner, *others)):
+        held, place = _hold(one), _place(k)
+        parts |= {f"{place}{n}": part for n, part in held.parts.items()}
+        arrays |= {f"{place}{n}": a for n, a in held.numbers.items()}
+        inside.append(
+            {
+                "model": identifiers.identifier_of(held.kind),
+                "settings": describe(identifiers.name_settings(held.settings)),
+                "notes": held.notes,
+            }
+        )
+    beside = {"others": inside[1:]} if others else {}
+    return Bundle(name, settings, parts, {**notes, "inside": inside[0], **beside}, arrays)
+
+
+def _hold(inner: BayesClassifier | Wrapper) -> Bundle:
     if isinstance(inner, Wrapper):
-        held = inner.bundle()
-    else:
-        kind, given = type(inner).__name__, inner.settings_to_save()
-        held = Bundle(kind, given, {ONE: (inner.model_, kind, given)}, None, {})
-    inside = {
-        "model": identifiers.identifier_of(held.kind),
-        "settings": describe(identifiers.name_settings(held.settings)),
-        "notes": held.notes,
-    }
-    parts = {f"{INNER}{n}": part for n, part in held.parts.items()}
-    return Bundle(
-        name,
-        settings,
-        parts,
-        {**notes, "inside": inside},
-        {**numbers, **{f"{INNER}{n}": a for n, a in held.numbers.items()}},
-    )
+        return inner.bundle()
+    kind, given = type(inner).__name__, inner.settings_to_save()
+    return Bundle(kind, given, {ONE: (inner.model_, kind, given)}, None, {})
+
+
+def _place(k: int) -> str:
+    """What the names of the parts of an estimator inside begin with: the first, and those beside it."""
+    return INNER if k == 0 else f"beside {k}."
 
 
 def disclose(bundle: Bundle) -> tuple[BayesClassifier | Wrapper, Json, dict[str, Float]]:
     """What is inside a wrapper, and the notes and numbers of the wrapper itself."""
+    (inner, *_), notes, own = disclose_all(bundle)
+    return inner, notes, own
+
+
+def disclose_all(bundle: Bundle) -> tuple[list[BayesClassifier | Wrapper], Json, dict[str, Float]]:
+    """The same with the others that stand beside what is inside."""
     notes: dict[str, Any] = dict(bundle.notes)
-    inside = notes.pop("inside")
-    kind = identifiers.estimator_of(inside["model"])
-    held = Bundle(
-        kind,
-        identifiers.settings_of(build(inside["settings"])),
-        {n.removeprefix(INNER): part for n, part in bundle.parts.items() if n.startswith(INNER)},
-        inside["notes"],
-        {n.removeprefix(INNER): a for n, a in bundle.numbers.items() if n.startswith(INNER)},
-    )
-    own = {n: a for n, a in bundle.numbers.items() if not n.startswith(INNER)}
-    return revive_bundle(held), notes, own
+    inside = [notes.pop("inside"), *notes.pop("others", [])]
+    found, own = [], dict(bundle.numbers)
+    for k, one in enumerate(inside):
+        place = _place(k)
+        held = Bundle(
+            identifiers.estimator_of(one["model"]),
+            identifiers.settings_of(build(one["settings"])),
+            {n.removeprefix(place): part for n, part in bundle.parts.items() if n.startswith(place)},
+            one["notes"],
+            {n.removeprefix(place): a for n, a in bundle.numbers.items() if n.startswith(place)},
+        )
+        own = {n: a for n, a in own.items() if not n.startswith(place)}
+        found.append(revive_bundle(held))
+    return found, notes, own

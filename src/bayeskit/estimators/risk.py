@@ -6,8 +6,7 @@ from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import (
@@ -28,23 +27,24 @@ from bayeskit.arrays import (
 )
 from bayeskit.decision.costs import Costs, Decision, decide
 from bayeskit.errors import InputError, KindError, MergeError
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.conformal import Conformal
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
-from bayeskit.evaluation.protocols import ReadsTables, features_of, gives_probabilities, score_samples
-from bayeskit.explain.explanation import Explanation
+from bayeskit.evaluation.protocols import score_samples
 from bayeskit.explain.flips import Flips, Freedom
 from bayeskit.model.codec import build, describe
 from bayeskit.model.labelled_table import LabelledTable
-from bayeskit.model.model import Model
-from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.storage.bundle import Bundle
+
+SET = "set"
 
 
 @document()
-class RiskClassifier(MetaEstimatorMixin, Wrapper):
+class RiskClassifier(AnyWrapper):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
     Parameters
@@ -53,13 +53,16 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         The classifier whose posterior is weighed; a copy is fitted.
     costs : Costs, mapping, frame or path, optional
         A row for each class and a column for each action. None is 0/1: the most probable class.
-    reject : float, optional
-        Abstain where the best action is expected to cost more; it is the cost of abstaining.
+    reject : float or "set", optional
+        Abstain where the best action is expected to cost more; it is the cost of abstaining. With "set", abstain where
+        the set of a ``Conformal`` inside has not just one class.
     threshold : float, optional
         Abstain where the most probable class has less.
     outlier : float, optional
         Abstain where log p(x) is below: the row is like nothing learned. It needs an estimator with ``log_evidence``
         or ``score_samples``.
+    novelty : float, optional
+        Abstain where the p-value of the row, by a ``Conformal`` inside, is at most this: it is like nothing learned.
     abstain : object, default "abstain"
         The answer that stands for abstaining: a label, not a cost.
 
@@ -82,10 +85,11 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         self,
         estimator: Classifier,
         costs: CostsLike = None,
-        reject: float | None = None,
+        reject: float | str | None = None,
         *,
         threshold: float | None = None,
         outlier: float | None = None,
+        novelty: float | None = None,
         abstain: Label = "abstain",
     ) -> None:
         self.estimator = estimator
@@ -93,6 +97,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         self.reject = reject
         self.threshold = threshold
         self.outlier = outlier
+        self.novelty = novelty
         self.abstain = abstain
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
@@ -108,11 +113,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         self._check_settings()
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
-        if not gives_probabilities(self.estimator):
-            raise KindError(
-                f"{type(self.estimator).__name__} gives no probabilities (predict_proba), so no expected cost; "
-                f"choose a classifier that does, or calibrate it"
-            )
+        self._check_probabilities("expected cost")
         fitted = clone(self.estimator).fit(X, y, **fit_params)
         return self._adopt(fitted)
 
@@ -121,26 +122,8 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         costs = Costs.of(self.costs, fitted.classes_.tolist())
         costs.matrix_for(fitted.classes_)
         self.estimator_, self.costs_ = fitted, costs
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(features_of(fitted))
+        self._take_features(fitted)
         return self
-
-    @property
-    def base_(self) -> BayesClassifier | Wrapper:
-        if isinstance(self.estimator_, BayesClassifier | Wrapper):
-            return self.estimator_
-        raise KindError(
-            f"this asks a bayeskit classifier for its terms, and {type(self.estimator_).__name__} is none; wrap one of "
-            f"bayeskit's"
-        )
-
-    @property
-    def classes_(self) -> Array:
-        """The classes of the estimator; columns of probabilities follow this order."""
-        if not self._fitted:
-            raise AttributeError("classes_ is there after fit")
-        classes: Array = self.estimator_.classes_
-        return classes
 
     calibrated: Any = Refused("acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it")
 
@@ -192,7 +175,12 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
     @property
     def may_abstain(self) -> bool:
         """Whether there is a reason to abstain."""
-        return any(reason is not None for reason in (self.reject, self.threshold, self.outlier))
+        return any(reason is not None for reason in (self.reject, self.threshold, self.outlier, self.novelty))
+
+    @property
+    def reject_cost(self) -> float | None:
+        """The cost of abstaining, if it has one."""
+        return None if self.reject is None or isinstance(self.reject, str) else float(self.reject)
 
     def abstained(self, X: TableLike) -> Bool:
         """Whether no action is taken: (n,)."""
@@ -202,45 +190,22 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         """The best action of each row, and whether to abstain from it; the posterior may be known already."""
         proba = self.predict_proba(X) if proba is None else proba
         decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
-        if self.reject is not None:
-            refused |= decision.cost > self.reject
+        if self.reject_cost is not None:
+            refused |= decision.cost > self.reject_cost
+        if self.reject == SET:
+            refused |= self._conformal().predict_set(X).sum(axis=1) != 1
+        if self.novelty is not None:
+            refused |= self._conformal().novelty(X) <= self.novelty
         if self.threshold is not None:
             refused |= proba.max(axis=1) < self.threshold
         if self.outlier is not None:
             refused |= self._usual(X) < self.outlier
         return decision, refused
 
-    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        check_is_fitted(self)
-        proba: Float = self.estimator_.predict_proba(X) if prior is None else self.base_.predict_proba(X, prior)
-        return proba
-
-    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        check_is_fitted(self)
-        if isinstance(self.estimator_, BayesClassifier | Wrapper):
-            return self.estimator_.predict_log_proba(X, prior)
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, prior))
-
-    def program(self) -> Program:
-        """The portable program of the estimator, whose posterior the costs are weighed with."""
-        if not isinstance(self.estimator_, Portable):
-            raise Unportable(f"{type(self.estimator_).__name__} is of another library")
-        return self.estimator_.program()
-
-    def honest_log_proba(self, X: TableLike) -> Float | None:
+    def _conformal(self) -> Conformal:
         inner = self.estimator_
-        return inner.honest_log_proba(X) if isinstance(inner, ReadsTables) else None
-
-    def table_reader(self) -> Model | None:
-        inner = self.estimator_
-        return inner.table_reader() if isinstance(inner, ReadsTables) else None
-
-    def explain(
-        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
-    ) -> Explanation:
-        check_is_fitted(self)
-        return self.base_.explain(X, top, prior, names)
+        assert isinstance(inner, Conformal)
+        return inner
 
     def predict_frame(
         self,
@@ -294,7 +259,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
 
         Without costs it is the accuracy.
         """
-        if self.costs is None and self.reject is None:
+        if self.costs is None and self.reject_cost is None:
             return float(super().score(X, y, sample_weight))
         decision, refused = self._decide(X)
         row = {label: i for i, label in enumerate(self.classes_.tolist())}
@@ -307,7 +272,7 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         matrix = self.costs_.matrix_for(self.classes_)
         cost = matrix[[row[label] for label in labels], decision.best]
         weights = None if sample_weight is None else np.asarray(sample_weight)
-        return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=weights))
+        return -float(np.average(np.where(refused, self.reject_cost or 0.0, cost), weights=weights))
 
     def _usual(self, X: TableLike) -> Float:
         inner = self.estimator_
@@ -329,20 +294,22 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         return made._adopt(fitted)
 
     def _check_settings(self) -> None:
-        for name, value in (("reject", self.reject), ("threshold", self.threshold), ("outlier", self.outlier)):
+        if isinstance(self.reject, str) and self.reject != SET:
+            raise InputError(f"reject={self.reject!r}: give the cost of abstaining, or 'set'")
+        if (self.reject == SET or self.novelty is not None) and not isinstance(self.estimator, Conformal):
+            raise KindError(
+                f"reject='set' and novelty= ask a Conformal for its guarantee, and {type(self.estimator).__name__} has "
+                f"none; wrap it: RiskClassifier(Conformal(model), ...)"
+            )
+        for name, value in (("reject", self.reject_cost), ("threshold", self.threshold), ("outlier", self.outlier)):
             if value is not None and not np.isfinite(value):
                 raise InputError(f"{name}={value!r}: give a finite number, or None")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold={self.threshold!r} is a probability, between 0 and 1")
+        if self.novelty is not None and not 0 < self.novelty < 1:
+            raise InputError(f"novelty={self.novelty!r} is a p-value, between 0 and 1")
         if isinstance(self.abstain, float) and not self.abstain.is_integer() and not self.may_abstain:
             raise InputError(
                 f"abstain={self.abstain!r} is the answer for rows left undecided, and nothing says which; "
                 f"reject={self.abstain!r} is the cost of leaving a row"
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.classifier_tags = inner.classifier_tags
-        return tags

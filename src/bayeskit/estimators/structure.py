@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,11 @@ from bayeskit.estimators.node_table import NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
 from bayeskit.networks.exploration import Completion, Exploration, check_count, graph_score
-from bayeskit.networks.fitted import DistinctRows, interval_levels
+from bayeskit.networks.fitted import DistinctRows
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.hybrid_completion import HybridCompletion
+from bayeskit.networks.linear import check_arcs
+from bayeskit.networks.number_score import MixedScores
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
@@ -53,6 +56,8 @@ def learn_network(
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
+    Columns of numbers are linear normals given their parents; no arc goes from a number to a level.
+
     From a peak the search climbs on from equivalent graphs; unless ``restarts`` is 0, ten times two columns of the
     best graph lose their arcs, and it climbs on from there. Missing values: structural EM. In turns the missing
     values are filled by draws from what the network found so far holds likely given the rest of the row, and arcs are
@@ -62,9 +67,10 @@ def learn_network(
     Parameters
     ----------
     X : table
-        Rows of categories.
-    score : {"bic", "aic", "bdeu", "k2", "loo"}, default "bic"
-        What arcs are chosen by; "loo" is how well rows are predicted by the others.
+        Rows of categories and numbers.
+    score : {"bic", "aic", "bdeu", "k2", "loo", "bge"}, default "bic"
+        What arcs are chosen by; "loo" is how well rows are predicted by the others. With numbers "bic" and "aic", the
+        same as bnlearn's; "bge" is for numbers alone.
     search : {"hill-climb", "tabu", "k2", "chow-liu"}, default "hill-climb"
         Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
         steps; parents among the columns before, in their order; or the tree of largest likelihood.
@@ -89,7 +95,8 @@ def learn_network(
     n_jobs : int, optional
         Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
     kinds : mapping or str, optional
-        As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels, or cut.
+        As in ``NaiveBayes``. A column of numbers is a number, a linear normal given its parents, unless it is declared
+        as levels, or cut.
     cuts : {"frequency", "mdlp"}, int, sequence or mapping, optional
         How columns of numbers become intervals, as in ``Network.fit``.
     label : str, optional
@@ -115,32 +122,46 @@ def learn_network(
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once
     found = Cutting(cuts, label).learn(X, kinds, sample_weight, n_jobs)
-    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, cuts=found)
-    levels = {**table.count({}, False).domain.levels, **interval_levels(found)}
-    parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
-    codes = np.concatenate([codes for codes, _ in parts], axis=1)
-    weights = None if parts[0][1] is None else np.concatenate([w for _, w in parts])
     listed = names
+    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, cuts=found)
+    levels, numbers = table.levels({}), table.numbers
+    parts = list(table.steps(levels, numbers, "error", lambda *parts: parts))
+    codes, values = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
+    weights = None if parts[0][2] is None else np.concatenate([w for *_, w in parts if w is not None])
     if search != "k2":  # ties go by name, not by the order of the columns
         names = tuple(sorted(listed))
-        codes = np.ascontiguousarray(codes[[listed.index(name) for name in names]])
+        codes = np.ascontiguousarray(codes[[list(levels).index(name) for name in names if name in levels]])
+        values = np.ascontiguousarray(values[[numbers.index(name) for name in names if name not in levels]])
+        levels = {name: levels[name] for name in names if name in levels}
+    sizes = {name: max(len(some), 1) for name, some in levels.items()}
+    wanted = list(required)
+    asked = _matrix(wanted, names, "required")
+    check_arcs([(str(a), str(b)) for a, b in wanted], set(numbers))
     limits = Limits(
-        _matrix(required, names, "required"),
-        _matrix(forbidden, names, "forbidden"),
+        asked,
+        _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, levels),
         len(names) if most is None else most,
     )
-    sizes, rule = tuple(max(len(levels[n]), 1) for n in names), score_rule(score, ess)
 
     def tell(step: Step) -> None:
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    if (codes < 0).any():
+    holes = bool((codes < 0).any() or np.isnan(values).any())
+    if numbers and holes:
+        both = HybridCompletion(names, levels, codes, values, weights, score, ess)
+        both.scores((np.maximum(codes, 0), np.nan_to_num(values)))  # refuses a wrong score
+        arcs, path, scores = exploration.find_with_missing(both, limits, tell)
+    elif numbers:
+        scores = MixedScores.of(names, sizes, codes, values, score, ess, weights)
+        arcs, path = exploration.find(scores, limits, tell)
+    elif holes:
+        rule = score_rule(score, ess)
         some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
-        rows = Completion(some.codes, sizes, some.weights)
-        arcs, path, scores = exploration.find_with_missing(rows, rule, limits, tell)
+        rows = Completion(some.codes, tuple(sizes.values()), some.weights, rule)
+        arcs, path, scores = exploration.find_with_missing(rows, limits, tell)
     else:
-        scores = Scores(codes, sizes, rule, weights)
+        scores = Scores(codes, tuple(sizes.values()), score_rule(score, ess), weights)
         arcs, path = exploration.find(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
     network = Network(edges, nodes=listed, n_jobs=n_jobs)
@@ -149,6 +170,12 @@ def learn_network(
     told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
     network.search_ = Found(reached, told, len(scores.known))
     return network
+
+
+def _numbers_above_levels(names: tuple[str, ...], levels: Mapping[str, object]) -> Bool:
+    """Arcs from numbers to levels, which no network has: (child, parent)."""
+    level = np.array([name in levels for name in names], dtype=bool)
+    return np.outer(level, ~level)
 
 
 def _matrix(pairs: Iterable[tuple[str, str]], names: tuple[str, ...], what: str) -> Bool:

@@ -20,6 +20,7 @@ from bayeskit.arrays import (
     FilePath,
     Float,
     Frame,
+    Json,
     Label,
     LabelsLike,
     NamesLike,
@@ -160,9 +161,12 @@ class Wrapper(Surface, BaseEstimator):
         ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
         speak most for the prediction.
         """
+        return self._frame(X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
+
+    def _frame(self, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Json) -> Frame:
         check_is_fitted(self)
         asked = BatchPredictor.of(core(self).model_, X, type(self).__name__, keep, self.n_jobs_, self)
-        return predict_frame(asked, X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
+        return predict_frame(asked, X, keep, prior, wanted)
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
         """log p(row) of the classifier inside, (n,): how usual a row is."""

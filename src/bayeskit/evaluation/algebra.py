@@ -111,10 +111,7 @@ class Algebra:
     def out_of_fold(self, split: Split) -> tuple[Float, None]:
         """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
-        table = self._table(split.fold)
-        learned = learn(self.spec, table, folds=split.folds)
-        models = {f: replace(learned, counted=learned.counted.train_on(split.training_folds(f))) for f in split.tested}
-        warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
+        table, (learned, models) = self._table(split.fold), self.fold_models(split)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
 
@@ -122,8 +119,15 @@ class Algebra:
             span = slice(start, start + block.rows)
             predict_folds(block, fold[span], models, out[span])
 
-        _each_block(table, learned, step)
+        each_block(table, learned, step)
         return out, None
+
+    def fold_models(self, split: Split) -> tuple[Model, dict[int, Model]]:
+        """The model of all rows with its folds apart, and that of each tested fold, which learned the others."""
+        learned = learn(self.spec, self._table(split.fold), folds=split.folds)
+        models = {f: replace(learned, counted=learned.counted.train_on(split.training_folds(f))) for f in split.tested}
+        warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
+        return learned, models
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
         """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
@@ -132,16 +136,16 @@ class Algebra:
         out, apart = np.empty((len(rows), len(rows.classes))), []
 
         def count(block: Block, start: int) -> list[Int]:
-            return Singles.count(_with_labels(block, start, rows))
+            return Singles.count(with_labels(block, start, rows))
 
-        singles = Singles.of(_each_block(table, model, count) if model.schema.coded else (), model)
+        singles = Singles.of(each_block(table, model, count) if model.schema.coded else (), model)
 
         def step(block: Block, start: int) -> None:
-            asked, refitted = singles.without_each(model, _with_labels(block, start, rows))
+            asked, refitted = singles.without_each(model, with_labels(block, start, rows))
             model.posterior(asked, log=True, left_out=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
-        _each_block(table, model, step)
+        each_block(table, model, step)
         for row in apart:
             out[row] = self._refit_without(row)
         return out, None, model.density.held
@@ -160,13 +164,13 @@ class Algebra:
         """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         learned = learn(self.spec, table)
-        blocks = _each_block(table, learned, lambda block, start: (block, start))
+        blocks = each_block(table, learned, lambda block, start: (block, start))
         for drawn in draws:
             often = replace(rows, weights=rows.weights * drawn)
             statistic = learned.counted.without_counts().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(
-                    _with_labels(replace(block, codes=np.maximum(block.codes, -1)), start, often)
+                    with_labels(replace(block, codes=np.maximum(block.codes, -1)), start, often)
                 )
             model = replace(learned, counted=replace(learned.counted, statistic=statistic).trim())
             yield (
@@ -221,7 +225,7 @@ def recode_for(model: Model, block: Block) -> Block:
 T = TypeVar("T")
 
 
-def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T]) -> list[T]:
+def each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T]) -> list[T]:
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
@@ -229,7 +233,7 @@ def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T])
     return list(engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
 
 
-def _with_labels(block: Block, start: int, rows: Rows) -> Block:
+def with_labels(block: Block, start: int, rows: Rows) -> Block:
     """The block with the classes and weights of its rows."""
     span = slice(start, start + block.rows)
     return replace(block, groups=rows.codes[span].astype(np.int32), weights=np.ascontiguousarray(rows.weights[span]))

@@ -40,12 +40,18 @@ def log_odds(logs: Float) -> Float:
 
 def placements(scores: Float, positive: Bool, weights: Float) -> Float:
     """The share of the other side that each row is rightly above (or below), a tie counting half: (n,)."""
+    order = np.argsort(scores)
+    ranked, hit = scores[order], positive[order]
+    first = np.append(True, ranked[1:] != ranked[:-1])  # of those that tie
+    start, group = np.flatnonzero(first), np.cumsum(first) - 1
+    placed = np.empty(len(scores))
+    for side, sign in ((hit, 1.0), (~hit, -1.0)):
+        passed = np.append(0.0, np.cumsum(np.where(side, 0.0, weights[order])))
+        below, upto = passed[start], passed[np.append(start[1:], len(scores))]
+        share = (1 - sign) / 2 + sign * (below + upto) / (2 * passed[-1])
+        placed[side] = share[group[side]]
     out = np.empty(len(scores))
-    for side, sign in ((positive, 1.0), (~positive, -1.0)):
-        order = np.argsort(scores[~side], kind="stable")
-        ranked, passed = scores[~side][order], np.append(0.0, np.cumsum(weights[~side][order]))
-        below, upto = (passed[np.searchsorted(ranked, scores[side], to)] for to in ("left", "right"))
-        out[side] = (1 - sign) / 2 + sign * (below + upto) / (2 * passed[-1])
+    out[order] = placed
     return out
 
 
@@ -71,6 +77,9 @@ class Areas:
         for k in range(classes):
             positive = codes == k
             if not positive.any() or positive.all():
+                continue
+            if k == 1 and classes == 2 and rows[0].all():  # the other side of the same pairs
+                area[1], spread[1], rows[1], shares[1] = area[0], spread[0, ::-1], rows[0, ::-1], shares[0]
                 continue
             placed = placements(odds[:, k], positive, weights)
             area[k] = np.average(placed[positive], weights=weights[positive])

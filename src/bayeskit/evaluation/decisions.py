@@ -99,8 +99,13 @@ class Actions:
     def encode(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
         """The code of each action taken, (n,), and the actions with those that are new."""
         code = {name: k for k, name in enumerate(self.names)}
-        listed = taken.tolist() if isinstance(taken, np.ndarray) else list(taken)
-        codes = np.array([code.setdefault(name, len(code)) for name in listed], dtype=np.int64)
+        if isinstance(taken, np.ndarray) and taken.dtype != object:
+            different, first, place = np.unique(taken, return_index=True, return_inverse=True)
+            for name in different[np.argsort(first)].tolist():
+                code.setdefault(name, len(code))
+            codes = np.array([code[name] for name in different.tolist()], dtype=np.int64)[place]
+        else:
+            codes = np.array([code.setdefault(name, len(code)) for name in list(taken)], dtype=np.int64)
         return codes, replace(self, others=tuple(code)[len(self.classes) :])
 
 
@@ -133,13 +138,13 @@ def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: 
         return given
     actions = actions_of(model, classes)
     if given is not None:
-        own = decider.reject if isinstance(decider, Decider) else None
+        own = decider.reject_cost if isinstance(decider, Decider) else None
         return DecisionCosts(given.table, own if given.reject is None else given.reject, given.actions, actions)
     if decider.costs is None and not decider.may_abstain:
         return None
     table = Costs.of(decider.costs, classes.tolist())
-    priced = decider.costs is not None or decider.reject is not None
-    return DecisionCosts(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
+    priced = decider.costs is not None or decider.reject_cost is not None
+    return DecisionCosts(table.matrix_for(classes), decider.reject_cost, table.actions, actions, priced, given=False)
 
 
 def _decider(model: Classifier) -> Any:

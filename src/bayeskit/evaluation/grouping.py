@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.arrays import Bool, ColumnLike, Float, Int
+from bayeskit.arrays import Bool, ColumnLike, Float, Int, TableLike
 from bayeskit.data.frame import as_arrow
 from bayeskit.data.matrix import Matrix, Sparse
 from bayeskit.errors import InputError
@@ -23,10 +23,15 @@ from bayeskit.model.open_table import OpenTable
 
 def columns_of(sample: LabelledTable) -> Iterator[tuple[str, pa.ChunkedArray]]:
     """Names and values of the features; none of a sparse matrix, whose columns are words."""
-    if (values := values_of(sample.features)) is not None:
+    return table_columns(sample.features)
+
+
+def table_columns(X: TableLike) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """The same of a table without labels."""
+    if (values := values_of(X)) is not None:
         yield "value", pa.chunked_array([pa.array(list(values))])
         return
-    given = OpenTable.of(sample.features, None, None, None)
+    given = OpenTable.of(X, None, None, None)
     rows = given.source.rows
     if isinstance(rows, Matrix):
         if not isinstance(rows.x, Sparse):

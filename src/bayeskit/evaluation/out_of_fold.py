@@ -76,7 +76,8 @@ class OutOfFold:
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""
-        found: Float = np.mean([self._areas(trial, trial.fold >= 0).area for trial in self.repeats], axis=0)
+        others = [self._areas(trial, trial.fold >= 0) for trial in self.repeats[1:]]
+        found: Float = np.mean([areas.area for areas in (self.first_areas, *others)], axis=0)
         return found
 
     @cached_property
@@ -87,6 +88,8 @@ class OutOfFold:
     @cached_property
     def fold_areas(self) -> Float:
         """Areas of each class in every tested fold, NaN without rows on both sides: (folds, K)."""
+        if len(self.repeats) == 1 and self.repeats[0].fold.max(initial=-1) <= 0:  # one fold has all there is
+            return self.first_areas.area[None]
         return np.array([self._areas(trial, mask).area for trial in self.repeats for mask in trial.folds()])
 
     @cached_property

@@ -49,8 +49,11 @@ class Decider(Protocol):
     """A classifier that acts at least risk, or abstains."""
 
     costs: Any
-    reject: float | None
     abstain: Any
+
+    @property
+    def reject_cost(self) -> float | None:
+        """The cost of leaving a row undecided, if it has one."""
 
     @property
     def may_abstain(self) -> bool:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit import _core
+from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.scores import ROW_SCORES
 from bayeskit.memory import check_memory
-from bayeskit.numerics.rates import BINS, FIELDS, effective, ratio, width_bins
+from bayeskit.numerics.rates import BINS, FIELDS, effective, ratio
 
 PLACE = {score.name: i for i, score in enumerate(ROW_SCORES)}
 POWERS = 3  # of what a row adds to a mean: the mean, its error, and how skew that is
@@ -80,29 +81,22 @@ class ScoreSums:
         wide = max(known, int(done.max(initial=0)) + 1)
         mine = self._wide(wide)
 
-        def sum_by_group(value: Float, cell: Int | int = 0, cells: int = 1) -> Float:
-            sums = np.bincount(g * cells + cell, value, minlength=groups * cells)
-            return sums.astype(np.float64, copy=False).reshape(groups, cells)
-
-        def reliability(p: Float, true: Bool) -> Float:
-            """As ``tallied``, by group and cell of equal width: (G, FIELDS, BINS)."""
-            cell = width_bins(p)
-            return np.stack([sum_by_group(value, cell, BINS) for value in (w, w * p, w * true, w * w)], axis=1)
+        def reliability(p: Float, true: Int) -> Float:
+            """As ``tally``, by group, class and cell of equal width: (G, classes, FIELDS, BINS)."""
+            return _core.reliability_sums(np.ascontiguousarray(p), true, rows.weights, g, groups, BINS)
 
         cell = (g * k + codes) * wide + done
         _add_at(mine.confusion, cell, w)
         _add_at(mine.squared, cell, w * w)
-        each = np.empty((groups, k, FIELDS, BINS))
-        for c in range(k):
-            each[:, c] = reliability(rows.proba[:, c], codes == c)
-        means = (score.of_rows(rows) for score in ROW_SCORES)
-        powers = [[sum_by_group(w * (x if p == 1 else x**p))[:, 0] for p in (1, 2, 3)] for x in means]
+        powers = [_core.power_sums(score.of_rows(rows), rows.weights, g, groups) for score in ROW_SCORES]
+        paid = [np.bincount(g, w * share, minlength=groups) for share in rows.paid[2:]]
+        top = rows.proba[np.arange(len(codes)), rows.best, None]
         return replace(
             mine,
-            powers=self.powers + np.moveaxis(np.array(powers), 2, 0),
-            top=self.top + reliability(rows.proba[np.arange(len(codes)), rows.best], rows.best == codes),
-            each=self.each + each,
-            decided=self.decided + np.concatenate([sum_by_group(w * t) for t in rows.paid[2:]], axis=1),
+            powers=self.powers + np.stack(powers, axis=1),
+            top=self.top + reliability(top, (rows.best != codes).astype(np.int64))[:, 0],
+            each=self.each + reliability(rows.proba, codes),
+            decided=self.decided + np.stack(paid, axis=1),
         )
 
     def merge(self, other: ScoreSums) -> ScoreSums:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float, Label, PriorLike
+from bayeskit.arrays import Bool, Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.decision.costs import Costs, decide
 from bayeskit.errors import SchemaError
@@ -19,6 +19,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import ALL
 
 PREDICTION, ACTION, COST, EVIDENCE, REASONS = "prediction", "action", "expected_cost", "log_evidence", "reasons"
+SET, NOVELTY = "set", "novelty"
 STRENGTHS = (  # log-odds from which evidence is called so: odds of 150, 20 and 3 (Kass and Raftery 1995)
     (5.0, "very strongly"),
     (3.0, "strongly"),
@@ -33,7 +34,8 @@ class Answers:
 
     ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
     columns that speak most for or against the prediction, in words, with their share of the log-odds against the other
-    classes. The same on every engine, in workers too.
+    classes, ``coverage`` the set of classes that a Conformal gives with it, ``novelty`` its p-value of the row. The
+    same on every engine, in workers too.
     """
 
     model: Model
@@ -42,6 +44,8 @@ class Answers:
     costs: Costs | None = None
     evidence: bool = False
     reasons: int = 0
+    coverage: float | None = None
+    novelty: bool = False
 
     @classmethod
     def of(
@@ -85,6 +89,8 @@ class Answers:
         if self.costs is not None:
             columns += [pa.field(ACTION, _array(self.costs.actions).type), pa.field(COST, pa.float64())]
         columns += [pa.field(EVIDENCE, pa.float64())] * self.evidence
+        columns += [pa.field(SET, pa.string())] * (self.coverage is not None)
+        columns += [pa.field(NOVELTY, pa.float64())] * self.novelty
         columns += [pa.field(REASONS, pa.string())] * bool(self.reasons)
         return columns
 
@@ -98,9 +104,16 @@ class Answers:
         return self.beside(batch, proba, evidence, self._explain(block, batch, proba) if self.reasons else None)
 
     def beside(
-        self, batch: pa.RecordBatch, proba: Float, evidence: Float | None = None, explained: Explanation | None = None
+        self,
+        batch: pa.RecordBatch,
+        proba: Float,
+        evidence: Float | None = None,
+        explained: Explanation | None = None,
+        sets: Bool | None = None,
+        novelty: Float | None = None,
     ) -> pa.RecordBatch:
-        """The answers that follow from probabilities, (n, K), from log p(row), (n,), and from what columns say."""
+        """The answers that follow from probabilities, (n, K), from log p(row), (n,), from what columns say, and from
+        sets of classes, (n, K), and p-values of rows, (n,)."""
         columns = [_as(batch.column(f.name), f.type) for f in self.keep]
         columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
@@ -108,6 +121,8 @@ class Answers:
             decision = decide(proba, self.costs, self.model.classes)
             columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
         columns += [] if evidence is None else [pa.array(evidence)]
+        columns += [] if sets is None else [pa.array(name_sets(sets, self.model.classes.tolist()), pa.string())]
+        columns += [] if novelty is None else [pa.array(novelty)]
         columns += [] if explained is None else [pa.array(self._reasons(explained), pa.string())]
         return pa.record_batch(columns, schema=self.schema)
 
@@ -140,6 +155,16 @@ def _reason(explained: Explanation, row: int, part: int, share: float) -> str:
     word = next(word for least, word in STRENGTHS if abs(share) >= least)
     held = f"{name} = {value}" if value else name
     return f"{held} {word} {'for' if share > 0 else 'against'} ({share:+.2f})"
+
+
+def name_sets(sets: Bool, labels: Sequence[Label]) -> list[str]:
+    """The classes in each set, in words.
+
+    >>> name_sets(np.array([[True, True], [False, False]]), ["cold", "flu"])
+    ['cold; flu', '']
+    """
+    names = [str(label) for label in labels]
+    return ["; ".join(names[k] for k in np.flatnonzero(row).tolist()) for row in sets]
 
 
 def _plain(f: pa.Field) -> pa.Field:

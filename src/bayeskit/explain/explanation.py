@@ -165,8 +165,8 @@ class Explanation(TableRepr):
         """
         if self.asked is None:
             raise InputError(
-                "a pool, a calibration or fitted weights have no calculation by hand: their answer is no prior times "
-                "factors; ask a model of one kind without them"
+                "a pool, a forest, a corrected model, a calibration or fitted weights have no calculation by hand: "
+                "their answer is no prior times factors; ask a model of one kind without them"
             )
         texts = {part: self.value(row, j) for j, part in enumerate(self.parts)}
         return self.asked.worked(range(len(self))[row], texts, check_top(most))

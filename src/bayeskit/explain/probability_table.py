@@ -34,6 +34,10 @@ class ProbabilityTable(TableRepr):
     def __len__(self) -> int:
         return len(self.probability)
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a line names this column, level or word."""
+        return any(name in values for values in self.keys.values())
+
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each line of the table and class: what it names, class, P, count.
 

@@ -121,7 +121,7 @@ class Working(Written):
     def _name(self, factor: WorkedFactor, label: str) -> str:
         what = ", ".join(self.names.get(name, name) for name in factor.columns)
         given = ", ".join([*(self.names.get(name, name) for name in factor.given), label])
-        return f"{'P' if factor.mass else 'p'}({what} | {given})"
+        return f"{'w' if factor.relative else 'P' if factor.mass else 'p'}({what} | {given})"
 
 
 def _widest(factors: Sequence[WorkedFactor], most: int, classes: int) -> list[WorkedFactor]:

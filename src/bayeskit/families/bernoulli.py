@@ -12,8 +12,9 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Sparse
 from bayeskit.data.schema import Column, names_of
+from bayeskit.data.written import Ratio
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts
-from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.density import Density, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.exact import ExactSum
@@ -79,6 +80,13 @@ class BernoulliDensity(Counts):
     def probabilities(self) -> Float:
         present: Float = np.exp(self.table + self.absent)
         return present
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        rows, a = self.totals.seen().to_float(), self.smoothing
+        seen, there = rows[:, min(j, rows.shape[1] - 1)], self.totals.sums.column(j)
+        counts = there if self.count_of(j, row) else seen - there
+        each = zip(counts.tolist(), seen.tolist(), strict=True)
+        return replace(factor, ratios=tuple(Ratio.of([n, a], [of, 2 * a]) for n, of in each))
 
     @property
     def left_out(self) -> Density:

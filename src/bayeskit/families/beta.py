@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,6 +59,10 @@ class Beta(Parametric):
         wanted = np.where(gap < LEAST, np.where(empty, LEAST, floor), gap)
         more = np.where(gap < LEAST, np.log1p(-wanted) - np.log1p(-gap), 0.0)
         return shapes(g + more, h + more, wanted)
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        a, b = parameters
+        return f"Beta({x:.6g}; a {a:.6g}, b {b:.6g})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         a, b = parameters

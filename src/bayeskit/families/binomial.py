@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
+from bayeskit.data.written import Ratio
 from bayeskit.densities.parametric import SmoothedParametric, Views
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2PI, deviance, stirling
@@ -66,6 +67,14 @@ class Binomial(SmoothedParametric):
         mean, weight = np.where(empty, of.grand_mean, of.mean), np.where(empty, 1.0, of.weight)
         total = t * weight + 2 * a
         return (mean * weight + a) / total, ((t - mean) * weight + a) / total
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        (weight, hits), a, t = sums["x"], self.smoothing, self.trials
+        if not weight + a:  # a class without values takes the rate of all
+            return super().write(x, sums, *parameters)
+        total = [t * weight, 2 * a] if a else [t * weight]
+        rates = (Ratio.of([n, a] if a else [n], total) for n in (hits, t * weight - hits))
+        return " · ".join([f"C({t}, {x:.6g})", *(f"({r})^{n:.6g}" for r, n in zip(rates, (x, t - x), strict=True))])
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         success, failure = parameters

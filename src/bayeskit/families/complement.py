@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float
+from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
+from bayeskit.data.written import Ratio
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, rescale
-from bayeskit.densities.density import Density
+from bayeskit.densities.density import Density, WorkedFactor
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.exact import Scattered
 from bayeskit.statistics.totals import Totals
@@ -77,6 +79,16 @@ class ComplementDensity(Counts):
 
     logs: Float  # (K,) sum over the columns of log(R + a)
     norm: bool
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        factor = replace(factor, relative=True)
+        x, a, across = self.count_of(j, row), self.smoothing, self.totals.sums.across.to_float()
+        if self.norm or self.unit != 1:
+            return factor
+        mine, spread = self.totals.sums.column(j), a * len(self.columns)
+        each = zip((mine.sum() - mine).tolist(), (across.sum() - across).tolist(), strict=True)
+        made = (f"({Ratio.of([n, a], [of, spread])})^-{x:.6g}, over the largest of the classes" for n, of in each)
+        return replace(factor, formulas=tuple(made))
 
     @property
     def left_out(self) -> Density:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,6 +44,9 @@ class Exponential(SmoothedParametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]
         return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.grand_mean),)
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        return f"Exponential({x:.6g}; mean {parameters[0]:.6g})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -57,6 +57,10 @@ class Gamma(Parametric):
         empty = x.weight <= 0
         shape = gamma_shape(np.where(empty, whole, np.where(gap < LEAST, floor, gap)))
         return np.where(empty, x.grand_mean, x.mean), shape
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        mean, shape = parameters
+        return f"Gamma({x:.6g}; mean {mean:.6g}, shape {shape:.6g})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, shape = parameters

@@ -178,16 +178,11 @@ class GaussianDensity(Located):
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
 
-    def work_out(self, row: Block) -> list[WorkedFactor]:
-        columns, _ = row.numbers(self.columns)
-        mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
-        found = []
-        for factor in super().work_out(row):
-            j = self.columns.index(factor.columns[0])
-            x, each = columns.column(j)[0], zip(mean[:, j], deviation[:, j], strict=True)
-            formulas = tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each)
-            found.append(replace(factor, formulas=formulas))
-        return found
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        x = row.numbers(self.columns)[0].column(j)[0]
+        mean, deviation = (np.ldexp(a[:, j], -self.sums.shift[j]) for a in self.sums.normal())
+        each = zip(mean, deviation, strict=True)
+        return replace(factor, formulas=tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each))
 
     def log2_magnitude(self, block: Block) -> Float:
         farthest: Float = np.max(self._logs(block), axis=(1, 2), initial=0.0)
@@ -278,11 +273,7 @@ class StudentDensity(Located):
 
     def _term(self, x: Float, sums: MomentSummary) -> Float:
         """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
-        n, kappa, nu = sums.weight, sums.weight + 1, sums.weight + 2
-        away = np.where(n > 0, (sums.mean - sums.grand_mean) / sums.scale, 0.0)
-        squares = 2 + n * sums.variance_ratio + n / kappa * away**2
-        mean = sums.grand_mean + np.where(n > 0, (sums.mean - sums.grand_mean) * (n / kappa), 0.0)
-        deviation = sums.scale * np.sqrt(squares / nu * (1 + 1 / kappa))
+        nu, mean, deviation = self._parameters(sums)
         scale = deviation * np.sqrt(nu)
         high = log2_distance(x, sums.shift, mean) * LOG_2 - np.log(scale)  # log(|z| / sqrt(v))
         with np.errstate(over="ignore"):
@@ -290,6 +281,22 @@ class StudentDensity(Located):
             tail = np.where(high > 40, 2 * high, np.log1p(near * near))
         term = _gamma_ratio(nu) - np.log(deviation) + sums.shift * LOG_2 - (nu + 1) / 2 * tail
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
+
+    @staticmethod
+    def _parameters(sums: MomentSummary) -> tuple[Float, Float, Float]:
+        """Degrees of freedom, mean and scale: (K, d) each."""
+        n, kappa, nu = sums.weight, sums.weight + 1, sums.weight + 2
+        away = np.where(n > 0, (sums.mean - sums.grand_mean) / sums.scale, 0.0)
+        squares = 2 + n * sums.variance_ratio + n / kappa * away**2
+        mean = sums.grand_mean + np.where(n > 0, (sums.mean - sums.grand_mean) * (n / kappa), 0.0)
+        return nu, mean, sums.scale * np.sqrt(squares / nu * (1 + 1 / kappa))
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        if self.sums.shift[j]:  # values so small or large are kept in other units
+            return factor
+        x, each = row.numbers(self.columns)[0].column(j)[0], np.stack(self._parameters(self.sums))[:, :, j].T
+        made = (f"t({x:.6g}; mean {m:.6g}, scale {s:.6g}, {v:.6g} degrees of freedom)" for v, m, s in each)
+        return replace(factor, formulas=tuple(made))
 
 
 @dataclass(frozen=True)

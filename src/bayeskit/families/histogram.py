@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeGuard
 
@@ -13,7 +14,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.data.written import Ratio, decimal, plain
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.tabular import FRONT, LooStrata
 from bayeskit.errors import InputError
@@ -155,6 +157,21 @@ class Cells:
                 share = np.where(total > 0, share, pooled)
             out: Float = np.log(share)
         return out
+
+    def written(self, cell: int) -> tuple[Ratio, ...]:
+        """The densities of a cell as fractions, by class; none where they are shares of all classes."""
+        counts, cells = self.counts.to_float(), len(self.log_width)
+        if self.shift or not (counts.sum(axis=1) + self.alpha).all():
+            return ()
+        width = float([self.length, *np.diff(self.cuts), self.length][cell])
+        plus = Fraction(1, cells) if self.alpha == 1 / cells else decimal(self.alpha)
+        found = []
+        for row in counts.tolist():
+            share = (decimal(row[cell]) + plus) / (decimal(sum(row)) + plus * cells)
+            terms = ((row[cell], plus), (sum(row), plus * cells))
+            above, below = (f"{plain(n)}+{p}" if p else plain(n) for n, p in terms)
+            found.append(Ratio(above, f"({below})·{plain(width)}", share / Fraction(width)))
+        return tuple(found)
 
     @property
     def axis(self) -> Axis:
@@ -299,6 +316,14 @@ class HistogramDensity(SupportsLeftOut):
         for j, cells, x in self._columns(block):
             out[:, j] = self._inner(cells, x, block) - cells.distance(x)[:, None]
         return out
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        cells, x = self.cells[j], row.numbers(self.columns)[0].column(j)
+        ratios = cells.written(int(cells.code(x)[0])) if cells is not None else ()
+        if cells is None or not ratios or not cells.distance(x)[0]:
+            return replace(factor, ratios=ratios)
+        decay = f"e^(-{cells.distance(x)[0]:.6g})"
+        return replace(factor, formulas=tuple(f"{ratio} · {decay}" for ratio in ratios))
 
     def portable(self, inputs: Inputs) -> list[Term]:
         found, tails = [], []  # tails come last, as in ``add``: beside them the digits of the others are lost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -13,7 +13,8 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.data.written import plain
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.mixture import Around, Curves, LeftMass, Mixture, log_sums
 from bayeskit.errors import InputError
@@ -285,6 +286,17 @@ class KernelDensity(SupportsLeftOut):
         for j, kernels in enumerate(self.kernels):
             if kernels is not None:
                 yield j, kernels, numbers.take(np.array([j], dtype=np.int64))
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        kernels, x = self.kernels[j], row.numbers(self.columns)[0].column(j)[0]
+        if kernels is None:
+            return factor
+        formulas = []
+        for empty, weights, h in zip(kernels.empty, kernels.column.weights, kernels.bandwidth, strict=True):
+            which = "values of all classes" if empty else f"{plain(weights.sum())} values of the class"
+            width = np.ldexp(kernels.common if empty else h, -kernels.shift)
+            formulas.append(f"mean of N({x:.6g}; x_i, deviation {width:.6g}) over the {which}")
+        return replace(factor, formulas=tuple(formulas))
 
     @property
     def left_out(self) -> Density:

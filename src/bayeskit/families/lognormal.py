@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -44,6 +45,10 @@ class LogNormal(Parametric):
         _core.gaussian_log_density(logs.address, logs.stride, logs.rows, np.ones(1), mean, 1 / deviation, constant, out)
         out -= np.where(np.isnan(log), 0.0, log)[:, None]
         return True
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        mean, deviation = parameters
+        return f"LogNormal({x:.6g}; of log x mean {mean:.6g}, deviation {deviation:.6g})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, deviation = parameters

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
+from bayeskit.data.written import Ratio
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, rescale
-from bayeskit.densities.density import Density
+from bayeskit.densities.density import Density, WorkedFactor
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
+
+MOST = 1000  # of a word in a text, above which its power is written as a number
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,14 @@ class MultinomialDensity(Counts):
     def probabilities(self) -> Float:
         shares: Float = np.exp(self.table)
         return shares
+
+    def write_factor(self, j: int, row: Block, factor: WorkedFactor) -> WorkedFactor:
+        x, a, whole = self.count_of(j, row), self.smoothing, self.totals.sums.across.to_float()
+        if self.unit != 1 or not 0 < x <= MOST or x != int(x) or (not a and not whole.all()):
+            return factor
+        each = zip(self.totals.sums.column(j).tolist(), whole.tolist(), strict=True)
+        more = ([a], [a * len(self.columns)]) if a else ([], [])
+        return replace(factor, ratios=tuple(Ratio.of([n, *more[0]], [of, *more[1]]).to_power(int(x)) for n, of in each))
 
     @property
     def left_out(self) -> Density:

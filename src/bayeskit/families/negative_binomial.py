@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -49,6 +50,11 @@ class NegativeBinomial(SmoothedParametric):
         known = np.maximum(mean, 1e-300)
         excess = np.where(mean > 0, np.maximum((deviation / known) ** 2 - 1 / known, 0.0), 0.0)
         return toward_pooled(of, self.smoothing), excess
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        mean, excess = parameters
+        size = f"size {1 / excess:.6g}" if excess > 0 else "size infinite"
+        return f"NegativeBinomial({x:.6g}; mean {mean:.6g}, {size})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, excess = parameters

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
+from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.densities.likelihood import Context, Family
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
-from bayeskit.smoothing import Cells, Smoothing, pseudo_rows
+from bayeskit.smoothing import Cells, NoSmoothing, Smoothing, pseudo_rows
 from bayeskit.statistics.tables import Tables
 
 
@@ -84,6 +86,21 @@ class _Neighbours(Smoothing):
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None  # a new level has no place in the order
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        if self.alpha == 0:
+            return NoSmoothing().written(level, counts, classes)
+        m = counts.shape[1]
+        return tuple(self._written(row, level, max(level - 1, 0), min(level + 1, m - 1)) for row in counts)
+
+    def _written(self, row: Float, level: int, below: int, above: int) -> Ratio:
+        m, total, pseudo = len(row), float(row.sum()), self.alpha * len(row)
+        lent, q = f"1/{m}", Fraction(1, m)
+        if total:
+            lent = f"(1/{2 * m}+({plain(row[below])}+{plain(row[above])})/(4·{plain(total)}))"
+            q = Fraction(1, 2 * m) + (decimal(row[below]) + decimal(row[above])) / (4 * decimal(total))
+        value = (decimal(row[level]) + decimal(pseudo) * q) / (decimal(total) + decimal(pseudo))
+        return Ratio(f"{plain(row[level])}+{plain(pseudo)}·{lent}", f"{plain(total)}+{plain(pseudo)}", value)
 
 
 def _lent(cells: Cells) -> Float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,6 +40,10 @@ class Poisson(SmoothedParametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         return (toward_pooled(sums["x"], self.smoothing),)
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        mean = f"{parameters[0]:.6g}"
+        return f"{mean}^{x:.6g} · e^(-{mean}) / {x:.6g}!"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters

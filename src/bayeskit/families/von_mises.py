@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,6 +46,10 @@ class VonMises(Parametric):
         spread = np.where(empty, total, np.where(each < FLOOR * total, floor, each))
         centre = np.where(empty, cos.grand_mean, cos.mean), np.where(empty, sin.grand_mean, sin.mean)
         return *centre, concentration(spread)
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        cos, sin, k = parameters
+        return f"VonMises({x:.6g}; direction {np.arctan2(sin, cos):.6g}, concentration {k:.6g})"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         cos, sin, k = parameters

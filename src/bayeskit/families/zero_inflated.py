@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.data.written import Ratio
 from bayeskit.densities.likelihood import Recipe
 from bayeskit.densities.parametric import Parametric, SmoothedParametric, Views
 from bayeskit.errors import InputError
@@ -97,6 +98,15 @@ class ZeroInflated(SmoothedParametric):
         speaks = np.broadcast_to(varies, share.shape)
         inner = self.family.parameters({view: sums[view] for view in self.family.views})
         return (share * weight + a) / total, ((1 - share) * weight + a) / total, speaks, *inner
+
+    def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
+        zero, other, speaks, *inner = parameters
+        (weight, zeros), a = sums[ZERO], self.smoothing
+        share = f"{zero if x == 0 else other:.6g}"
+        if weight + a:
+            count = zeros if x == 0 else weight - zeros
+            share = str(Ratio.of([count, a] if a else [count], [weight, 2 * a] if a else [weight]))
+        return share if x == 0 or not speaks else f"{share} · {self.family.write(x, sums, *inner)}"
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         zero, other, speaks, *inner = parameters

@@ -207,7 +207,8 @@ class Model:
             rest = np.where(np.isneginf(rest), np.where(np.isneginf(left), left, 0.0), left)
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
-    def evidence(self, block: Block, prior: Float | None = None) -> Float:
+    def check_evidence(self) -> None:
+        """Refuse where there is no log p(x)."""
         if self.weighting is not None:
             raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
@@ -216,6 +217,10 @@ class Model:
                 "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
                 "between levels, which have no volume, nor sets of columns that overlap (AJE)"
             )
+
+    def evidence(self, block: Block, prior: Float | None = None) -> Float:
+        """log p(x), (n,)."""
+        self.check_evidence()
         return rule.evidence(self.density, self.log_prior() if prior is None else prior, block)
 
     def merge(self, other: Model) -> Model:

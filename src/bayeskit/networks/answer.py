@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from bayeskit.arrays import Code, Float, Int, Label, Seed
 from bayeskit.data.frame import shorten
 from bayeskit.data.written import NEXT, Line, Written
-from bayeskit.errors import ImpossibleEvidence, InputError
-from bayeskit.networks.inference import Inference, check_possible
+from bayeskit.errors import ImpossibleEvidence, InputError, NetworkError
+from bayeskit.networks.hybrid import HybridInference
+from bayeskit.networks.inference import check_possible
+from bayeskit.networks.mixture import NumberAnswer
 from bayeskit.networks.network import Network
 
 CHAINS = 64
@@ -134,16 +137,22 @@ class Answer(dict[Any, float]):
     standard_error: dict[Any, float] | None = None
 
 
-def answer(inference: Inference, target: str | Sequence[str], evidence: Mapping[str, object]) -> Answer:
+def answer(
+    inference: HybridInference, target: str | Sequence[str], evidence: Mapping[str, object]
+) -> Answer | NumberAnswer:
     """P(target | evidence), exactly; a list of targets gives their joint distribution by tuples of states."""
     network = inference.network
     targets = [target] if isinstance(target, str) else list(target)
-    codes, likelihoods = evidence_of(network, evidence)
-    found, logs = inference.joint(codes, targets, likelihoods)
+    given = evidence_of(network, evidence)
+    if isinstance(target, str) and target in network.normals:
+        return NumberAnswer(inference.mixture(given.codes, given.numbers, target, given.likelihoods))
+    if numbers := [t for t in targets if t in network.normals]:
+        raise InputError(f"{numbers[0]!r} is a number; ask for it alone, the joint distribution is one of levels")
+    keys = list(product(*(network.states(t) for t in targets)))
+    found, logs = inference.joint(given.codes, targets, given.likelihoods, given.numbers)
     check_possible(logs)
-    labels = product(*(network.states(t) for t in targets))
-    keys = [label[0] for label in labels] if isinstance(target, str) else list(labels)
-    return Answer(zip(keys, found[0].ravel().tolist(), strict=True))
+    labels = [label[0] for label in keys] if isinstance(target, str) else keys
+    return Answer(zip(labels, found[0].ravel().tolist(), strict=True))
 
 
 def estimate(
@@ -155,7 +164,8 @@ def estimate(
     random_state: Seed,
 ) -> Answer:
     """P(target | evidence) by chance, with standard errors."""
-    codes = hard_evidence(network, evidence, "an approximate answer")
+    check_levels(network, "an approximate answer")
+    codes = hard_evidence(network, evidence, "an approximate answer").codes
     if not isinstance(target, str):
         raise InputError("an approximate answer has one target; ask for its name, or for all of them exactly")
     states = network.states(target)
@@ -172,33 +182,58 @@ def sample(network: Network, codes: Code, target: str, method: str, samples: int
     return METHODS[method](network, codes.astype(np.int64), target, samples, rng)
 
 
-def hard_evidence(network: Network, evidence: Mapping[str, object], what: str) -> Code:
-    """Codes (nodes, 1) of evidence without likelihoods."""
-    codes, likelihoods = evidence_of(network, evidence)
-    if likelihoods:
-        raise InputError(f"{what} takes states as evidence, not likelihoods ({', '.join(likelihoods)})")
-    return codes
+@dataclass(frozen=True)
+class Given:
+    """What is observed: states and numbers, and states that are only likely."""
+
+    codes: Code  # (nodes with states, 1), -1 where not observed
+    numbers: Float  # (number nodes, 1), NaN where not observed
+    likelihoods: dict[str, Float]  # (states, 1) by node
 
 
-def evidence_of(network: Network, evidence: Mapping[str, object]) -> tuple[Code, dict[str, Float]]:
-    """Codes (nodes, 1) of what is observed, and likelihoods (states, 1) of what is only likely.
+def hard_evidence(network: Network, evidence: Mapping[str, object], what: str) -> Given:
+    """Evidence without likelihoods."""
+    given = evidence_of(network, evidence)
+    if given.likelihoods:
+        raise InputError(f"{what} takes states as evidence, not likelihoods ({', '.join(given.likelihoods)})")
+    return given
+
+
+def check_levels(network: Network, what: str) -> None:
+    """Refuse networks that have numbers."""
+    if network.normals:
+        raise NetworkError(
+            f"{what} is for networks of levels alone, and {network.numbers[0]!r} is a number; ask exactly "
+            f"(query, predict_proba, sample), or cut the numbers into intervals (cuts)"
+        )
+
+
+def evidence_of(network: Network, evidence: Mapping[str, object]) -> Given:
+    """What is observed, in the words of a user.
 
     None and NaN are not observed; {state: likelihood} is soft, and states it lacks are impossible.
     """
-    place = {node: j for j, node in enumerate(network.nodes)}
+    place = {node: j for j, node in enumerate(network.coded)}
     codes, likelihoods = np.full((len(place), 1), -1, dtype=np.int32), {}
+    numbers = np.full((len(network.numbers), 1), np.nan)
     for node, state in evidence.items():
         network.graph.check(node)
-        if isinstance(state, Mapping):
+        if state is None or (isinstance(state, float) and np.isnan(state)):
+            continue
+        if node in network.normals:
+            if isinstance(state, bool) or not isinstance(state, Real) or not np.isfinite(float(state)):
+                raise InputError(f"evidence on the number {node!r} is {state!r}; give a finite number")
+            numbers[network.numbers.index(node)] = float(state)
+        elif isinstance(state, Mapping):
             likelihood = np.zeros((network.sizes[node], 1))
             for label, given in state.items():
                 likelihood[network.code(node, label)] = float(given)
             if not (np.isfinite(likelihood) & (likelihood >= 0)).all() or not likelihood.any():
                 raise InputError(f"the likelihoods of {node!r} must be finite, at least 0 and not all 0")
             likelihoods[node] = likelihood
-        elif state is not None and state == state:
+        elif state == state:
             codes[place[node]] = network.code(node, state)
-    return codes, likelihoods
+    return Given(codes, numbers, likelihoods)
 
 
 SUMMANDS = 8  # of a sum over hidden nodes that are written out

@@ -154,6 +154,11 @@ def read_bif(path: FilePath) -> Network:
 
 def write_bif(network: Network, path: FilePath) -> None:
     """Write a network as BIF, states as texts, gzipped if the name ends in .gz: whole or not at all."""
+    if network.normals:
+        raise NetworkError(
+            f"BIF knows levels only, and {network.numbers[0]!r} is a number; save the network as .bayes, or cut its "
+            f"numbers into intervals (cuts)"
+        )
     data = "".join(_lines(network)).encode()
     if os.fspath(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,6 +38,17 @@ class Completion:
     codes: Code  # (nodes, rows): distinct and sorted, -1 where missing
     sizes: tuple[int, ...]
     weights: Float  # (rows,)
+    rule: Rule
+
+    def begin(self) -> Bool:
+        """The tree of the pairs that tell most of each other; what is filled in would confirm an arc of pure chance."""
+        some, free = Scores(self.codes, self.sizes, self.rule, self.weights), np.array(self.sizes) - 1.0
+        price = np.log(max(float(self.weights.sum()), 1.0)) / 2 * np.outer(free, free)
+        return np.asarray(chow_liu(some) & (some.information() > price))
+
+    def scores(self, filled: Code) -> Scores:
+        """Of rows that are complete."""
+        return Scores(filled, self.sizes, self.rule, None if (self.share == 1).all() else self.share)
 
     @cached_property
     def draws(self) -> Int:
@@ -76,12 +89,18 @@ class Completion:
         levels = {name: Levels.of(range(size)) for name, size in sizes.items()}
         return Network(graph, levels, {n: Table(n, graph.parents[n], found[n]) for n in names})
 
-    def refill(self, before: Code, arcs: Bool, rng: np.random.Generator) -> Code:
-        """As ``fill``; as they were before where the network is too wide for exact inference."""
-        try:
-            return self.fill(arcs, rng)
-        except NetworkError:
-            return before
+
+class Incomplete(Protocol):
+    """Rows with missing values that networks fill."""
+
+    def begin(self) -> Bool:
+        """Arcs (child, parent) by which they are filled first."""
+
+    def fill(self, arcs: Bool, rng: np.random.Generator) -> Any:
+        """The rows completed by draws from a network of these arcs."""
+
+    def scores(self, filled: Any) -> Scores:
+        """Of the rows completed."""
 
 
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
@@ -156,28 +175,26 @@ class Exploration:
         return best, path
 
     def find_with_missing(
-        self, rows: Completion, rule: Rule, limits: Limits, callback: Callable[[Step], object] | None = None
+        self, rows: Incomplete, limits: Limits, callback: Callable[[Step], object] | None = None
     ) -> tuple[Bool, list[Step], Scores]:
         """The same for rows with missing values, and the scores of the last round: structural EM with draws.
 
-        Missing values are filled from what the network of the round before holds likely, first the tree of the pairs
-        that tell most of each other; then arcs are searched as if the rows were complete, until they stay as they are,
-        in
-        ``ROUNDS`` rounds at most.
+        Missing values are filled from what the network of the round before holds likely, first that of the pairs that
+        tell most of each other; then arcs are searched as if the rows were complete, until they stay as they are, in
+        ``ROUNDS`` rounds at most. A network too wide for exact inference fills nothing anew.
         """
         rng = np.random.default_rng(self.random_state)
-        some, free = Scores(rows.codes, rows.sizes, rule, rows.weights), np.array(rows.sizes) - 1.0
-        weights = None if (rows.share == 1).all() else rows.share
-        price = np.log(max(float(rows.weights.sum()), 1.0)) / 2 * np.outer(free, free)
-        arcs = chow_liu(some) & (some.information() > price)  # what is filled in would confirm an arc of pure chance
-        codes, path = rows.fill(arcs, rng), list[Step]()
+        arcs = rows.begin()
+        filled, path = rows.fill(arcs, rng), list[Step]()
         for turn in range(ROUNDS):
-            scores = Scores(codes, rows.sizes, rule, weights)
+            scores = rows.scores(filled)
             before, (arcs, steps) = arcs, self.find(scores, limits, callback, arcs if turn else None)
             path += steps
             if turn and (arcs == before).all():
                 break
-            codes = rows.refill(codes, arcs, rng) if turn < ROUNDS - 1 else codes
+            if turn < ROUNDS - 1:
+                with suppress(NetworkError):
+                    filled = rows.fill(arcs, rng)
         return arcs, path, scores
 
 

@@ -15,11 +15,15 @@ from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, InputError
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.inference import Inference, distinct
-from bayeskit.networks.learning import METHODS, Learned, Learning, tables_from_counts
+from bayeskit.networks.hybrid import HybridInference
+from bayeskit.networks.hybrid_learning import HybridLearning, independent_normal
+from bayeskit.networks.inference import distinct
+from bayeskit.networks.learning import METHODS, Learned, Learning, pseudo_counts, tables_from_counts
+from bayeskit.networks.linear import Linear, linear_from_counts, linear_statistic, split_parents
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table, cells_of
 from bayeskit.numerics.cut_points import intervals
+from bayeskit.statistics.complete import Complete
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.sliced import LEVELS, Sliced, Slices
@@ -31,7 +35,7 @@ MOST_KEPT = 1 << 18
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Distinct rows of codes, sorted, and their weights, added without rounding: the same in any order and split.
+    """Distinct rows of codes and numbers, sorted, and their weights, added without rounding: the same in any order.
 
     >>> levels = {"a": Levels.of("xy")}
     >>> rows = DistinctRows.of(levels, np.array([[0, 1, 0, -1]], dtype=np.int32), np.ones(4))
@@ -42,18 +46,34 @@ class DistinctRows:
     levels: Mapping[str, Levels]
     codes: Code  # (nodes, rows): -1 where not observed
     mass: ExactSum  # (rows,) above 0
+    numbers: Float  # (number nodes, rows): NaN where not observed
+    names: tuple[str, ...] = ()  # of the nodes that are numbers
 
     @classmethod
-    def of(cls, levels: Mapping[str, Levels], codes: Code, weights: Float) -> DistinctRows:
-        return cls.join(levels, codes, ExactSum.of(weights))
+    def of(
+        cls,
+        levels: Mapping[str, Levels],
+        codes: Code,
+        weights: Float,
+        numbers: Float | None = None,
+        names: tuple[str, ...] = (),
+    ) -> DistinctRows:
+        held = np.empty((0, codes.shape[1])) if numbers is None else numbers
+        return cls.join(levels, codes, ExactSum.of(weights), held, names)
 
     @classmethod
-    def join(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
+    def join(
+        cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum, numbers: Float, names: tuple[str, ...]
+    ) -> DistinctRows:
         """Equal rows once, those without weight left out."""
-        labels, first = distinct(codes)
+        plain = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one way to write 0, and missing
+        labels, first = distinct(np.vstack([codes.astype(np.int64), plain.view(np.int64)]) if len(plain) else codes)
         total = mass.place(labels, len(first))
         kept = np.flatnonzero(total.nonzero())
-        return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), ExactSum(total.limbs[kept], total.low))
+        some = np.ascontiguousarray(codes[:, first[kept]])
+        return cls(
+            levels, some, ExactSum(total.limbs[kept], total.low), np.ascontiguousarray(plain[:, first[kept]]), names
+        )
 
     @cached_property
     def weights(self) -> Float:
@@ -71,7 +91,7 @@ class DistinctRows:
         for j, (name, mine) in enumerate(self.levels.items()):
             table = np.append(mine.codes_in(levels[name]), -1).astype(np.int32)
             moved[j] = table[self.codes[j]]
-        return DistinctRows.join(levels, moved, self.mass)
+        return DistinctRows.join(levels, moved, self.mass, self.numbers, self.names)
 
     def merge(self, other: DistinctRows) -> DistinctRows:
         """The rows of both tables, with the levels of both."""
@@ -79,7 +99,7 @@ class DistinctRows:
         ordered = {name: some.ordered for name, some in levels.items()}
         levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
         one, two = self.on(levels), other.on(levels)
-        return DistinctRows.join(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
+        return one._beside(two, two.mass)
 
     def subtract(self, other: DistinctRows, declared: Collection[str] = ()) -> DistinctRows:
         """Without the other's rows; refused where they cannot have been learned.
@@ -92,7 +112,7 @@ class DistinctRows:
                     raise ForgetError(f"column {name!r} has the value {key[1]!r}, which was never learned")
         gone = other.on(self.levels)
         less = ExactSum.zeros(gone.mass.shape) - gone.mass
-        rest = DistinctRows.join(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
+        rest = self._beside(gone, less)
         if rest.mass.negative().any():
             raise ForgetError("these rows cannot have been learned: one of them was never seen, or not so often")
         before, after = self._occupied, rest._occupied
@@ -104,6 +124,22 @@ class DistinctRows:
                 for name, some in self.levels.items()
             }
         )
+
+    def independent(self, graph: Graph, sizes: Mapping[str, int]) -> dict[str, Linear]:
+        """The numbers as they are by themselves: where EM begins."""
+        found = {}
+        for name, values in zip(self.names, self.numbers, strict=True):
+            levels, numbers = split_parents(graph.parents[name], sizes)
+            shape = cells_of(name, sizes, levels)
+            if not (~np.isnan(values)).any():
+                raise InputError(f"the number {name!r} has no value in any row; leave its column out")
+            found[name] = independent_normal(name, levels, numbers, shape, values, self.weights)
+        return found
+
+    def _beside(self, other: DistinctRows, mass: ExactSum) -> DistinctRows:
+        """With the rows of another of the same levels, of other weights."""
+        codes, numbers = np.hstack([self.codes, other.codes]), np.hstack([self.numbers, other.numbers])
+        return DistinctRows.join(self.levels, codes, _after(self.mass, mass), numbers, self.names)
 
     @property
     def _occupied(self) -> dict[str, set[int]]:
@@ -117,8 +153,9 @@ def _after(one: ExactSum, two: ExactSum) -> ExactSum:
     return ExactSum(np.concatenate([some.widen(low, high).limbs for some in (one, two)]), low)
 
 
-COUNTS = "counts"
+COUNTS, EM = "counts", "em"
 CUT = "cut"  # the counts of a network in which numbers are cut
+NUMBERS = "numbers"  # the products of numbers
 RESTARTS = 5  # where a node is hidden and nothing says how to begin
 
 
@@ -149,20 +186,27 @@ class Recipe:
 def family_counts(
     graph: Graph, schema: Schema, cuts: Mapping[str, tuple[float, ...]], families: bool = True
 ) -> Callable[[int], Product]:
-    """What to count: rows, states of every column and, on demand, of every node with its parents.
+    """What to count: rows, states of every column and, on demand, every node with its parents.
 
-    Numbers are counted by the intervals between their cuts.
+    Numbers with cuts are counted by the intervals between them, others by the products of a family.
     """
-    nodes = [(name,) for name in schema.names]
-    tables = [graph.family(name) for name in schema.names if graph.parents[name]] if families else []
+    coded = [c for c in schema.columns if not c.numeric or c.name in cuts]
+    levels = {c.name: c for c in coded}
+    nodes = [(name,) for name in levels]
+    tables = [graph.family(name) for name in levels if graph.parents[name]] if families else []
 
     def statistic(groups: int) -> Product:
         parts: dict[str, Statistic] = {"classes": Tables.empty([()], groups)}
-        if schema.numeric:
-            slices = Slices.of(schema.columns, cuts)
-            parts[CUT] = Sliced.empty(slices, {LEVELS: nodes, "families": tables}, groups)
+        if any(name in levels for name in cuts):
+            parts[CUT] = Sliced.empty(Slices.of(coded, cuts), {LEVELS: nodes, "families": tables}, groups)
         else:
             parts |= {"nodes": Tables.empty(nodes, groups), "families": Tables.empty(tables, groups)}
+        if numbers := [name for name in graph.nodes if name in schema.names and name not in levels]:
+            every = {
+                (name,): linear_statistic(name, *split_parents(graph.parents[name] if families else (), levels), groups)
+                for name in numbers
+            }
+            parts[NUMBERS] = Product(every, groups)
         return Product(parts, groups)
 
     return statistic
@@ -187,8 +231,8 @@ class Fitted:
     learned: Learned | None = None
 
     @cached_property
-    def inference(self) -> Inference:
-        return Inference(self.network)
+    def inference(self) -> HybridInference:
+        return HybridInference(self.network)
 
     @property
     def given(self) -> bool:
@@ -208,10 +252,19 @@ class Fitted:
         for tables in counted_tables(counted.statistic):
             counts |= {family[-1]: tables.table(t).to_float()[0] for t, family in enumerate(tables.tables)}
         known = interval_levels(cuts)
-        levels = {node: known.get(node) or counted.domain.levels[node] for node in graph.nodes}
+        every = counted.statistic.part(NUMBERS, Product) if NUMBERS in counted.statistic.parts else Product({}, 1)
+        coded = [node for node in graph.nodes if (node,) not in every.parts]
+        levels = {node: known.get(node) or counted.domain.levels[node] for node in coded}
         _check_states(levels)
-        tables_ = tables_from_counts(counts, recipe.smoothing, recipe.ess)
-        return cls(_network(graph, levels, tables_, cuts), recipe, counted)
+        found = tables_from_counts(counts, recipe.smoothing, recipe.ess)
+        normals = {}
+        for (node,), part in every.parts.items():
+            assert isinstance(part, Complete)
+            above, numbers = split_parents(graph.parents[node], levels)
+            shape = tuple(len(levels[n]) for n in above)
+            pseudo = pseudo_counts(shape, recipe.smoothing, recipe.ess)
+            normals[node] = linear_from_counts(node, above, numbers, part, levels, pseudo)
+        return cls(_network(graph, levels, found, cuts, normals), recipe, counted)
 
     @classmethod
     def from_rows(
@@ -226,16 +279,25 @@ class Fitted:
         if not len(rows.weights):
             raise InputError("no row with a weight is left to learn from")
         _check_states(rows.levels)
+        if rows.names and recipe.method != EM:
+            raise InputError(
+                f'method={recipe.method!r} is for levels alone, and {rows.names[0]!r} is a number; choose "{EM}"'
+            )
         sizes = {node: len(some) for node, some in rows.levels.items()}
         restarts = recipe.restarts or 1
         if begin is None or dict(begin.levels) != dict(rows.levels):
-            shapes = {node: cells_of(node, sizes, graph.family(node)) for node in graph.nodes}
-            begin = _network(graph, rows.levels, {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()}, cuts)
+            shapes = {node: cells_of(node, sizes, graph.family(node)) for node in sizes}
+            uniform = {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()}
+            begin = _network(graph, rows.levels, uniform, cuts, rows.independent(graph, sizes))
             hidden = (rows.codes < 0).all(axis=1).any()
             restarts = recipe.restarts or (RESTARTS if hidden else 1)
-        learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
         rng = np.random.default_rng(recipe.random_state)
-        learned = learning.learn(recipe.method, restarts, rng, recipe.tolerance, recipe.iterations)
+        if rows.names:
+            mixed = HybridLearning(begin, rows.codes, rows.numbers, rows.weights, recipe.smoothing, recipe.ess)
+            learned = mixed.learn(restarts, rng, recipe.tolerance, recipe.iterations)
+        else:
+            learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
+            learned = learning.learn(recipe.method, restarts, rng, recipe.tolerance, recipe.iterations)
         if not learned.converged:
             warnings.warn(
                 f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "
@@ -287,9 +349,13 @@ def interval_levels(cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Levels]:
 
 
 def _network(
-    graph: Graph, levels: Mapping[str, Levels], tables: Mapping[str, Float], cuts: Mapping[str, tuple[float, ...]]
+    graph: Graph,
+    levels: Mapping[str, Levels],
+    tables: Mapping[str, Float],
+    cuts: Mapping[str, tuple[float, ...]],
+    normals: Mapping[str, Linear],
 ) -> Network:
-    return Network(graph, levels, {n: Table(n, graph.parents[n], tables[n]) for n in graph.nodes}, dict(cuts))
+    return Network(graph, levels, {n: Table(n, graph.parents[n], tables[n]) for n in levels}, dict(cuts), normals)
 
 
 def _check_states(levels: Mapping[str, Levels]) -> None:

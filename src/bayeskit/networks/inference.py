@@ -50,6 +50,8 @@ class Inference:
         the probabilities are NaN.
         """
         sizes = self.numbered.sizes
+        if not sizes:  # a network of numbers alone
+            return np.ones(codes.shape[1]), np.zeros(codes.shape[1])
         which = tuple(self.numbered.number[self.network.graph.check(t)] for t in targets)
         if not likelihoods and _repeats(codes):
             labels, first = distinct(codes)

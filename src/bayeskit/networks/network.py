@@ -14,6 +14,7 @@ from bayeskit.arrays import Code, Float, Label
 from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.linear import Linear, check_arcs, is_linear, linear_of, split_parents
 from bayeskit.networks.table import Table, cells_of, code_of, declare_states, states_of, table_of
 from bayeskit.statistics.cuts import cell_of
 
@@ -34,9 +35,16 @@ class Network:
     levels: Mapping[str, Levels]  # the states of every node, by code
     tables: Mapping[str, Table]
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # of nodes whose states are intervals
+    normals: Mapping[str, Linear] = field(default_factory=dict)  # the nodes that are numbers
 
     def __post_init__(self) -> None:
-        for node in self.graph.nodes:
+        check_arcs(self.graph.edges, self.normals)
+        for node, normal in self.normals.items():
+            levels, numbers = split_parents(self.graph.parents[self.graph.check(node)], self.tables)
+            shape = tuple(len(self.levels[n]) for n in levels)
+            if (normal.levels, normal.numbers, normal.mean.shape) != (levels, numbers, shape):
+                raise NetworkError(f"the means of the number {node!r} do not fit its parents")
+        for node in self.coded:
             if node not in self.tables:
                 raise NetworkError(f"node {node!r} has no table; give one, or fit the network to data")
             if len(self.levels[node]) == 0:
@@ -45,7 +53,7 @@ class Network:
             sizes = {name: len(self.levels[name]) for name in family}
             if table.parents != family[:-1] or table.probabilities.shape != cells_of(node, sizes, family):
                 raise NetworkError(f"the table of {node!r} does not fit its parents {', '.join(family[:-1]) or 'none'}")
-        for extra in self.tables.keys() - self.graph.parents.keys():
+        for extra in (self.tables.keys() | self.normals.keys()) - self.graph.parents.keys():
             raise NetworkError(f"there is a table for {extra!r}, which is no node; add it to the nodes")
 
     @classmethod
@@ -62,8 +70,11 @@ class Network:
         if alone := [name for name in given if name not in graph.parents]:
             graph = Graph({**graph.parents, **dict.fromkeys(alone, ())})
         declared = {str(name): declare_states(str(name), some) for name, some in (states or {}).items()}
-        levels = {}
+        levels, linear = {}, {name for name, spec in given.items() if is_linear(spec)}
+        check_arcs(graph.edges, linear)
         for node in graph.nodes:
+            if node in linear:
+                continue
             if node not in given:
                 raise NetworkError(f"node {node!r} has no table; give one, or fit the network to data")
             found = declared.get(node) or states_of(given[node], node)
@@ -72,7 +83,13 @@ class Network:
                 own = np.shape(spec.probabilities if isinstance(spec, Table) else spec)
                 found = Levels.of(range(own[-1] if own else 0))
             levels[node] = found
-        return cls(graph, levels, {n: table_of(given[n], n, graph.parents[n], levels) for n in graph.nodes})
+        tables_ = {n: table_of(given[n], n, graph.parents[n], levels) for n in levels}
+        normals = {
+            n: linear_of(given[n], n, *split_parents(graph.parents[n], levels), levels)
+            for n in graph.nodes
+            if n in linear
+        }
+        return cls(graph, levels, tables_, {}, normals)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
@@ -82,6 +99,7 @@ class Network:
             and dict(self.levels) == dict(other.levels)
             and dict(self.tables) == dict(other.tables)
             and dict(self.cuts) == dict(other.cuts)
+            and dict(self.normals) == dict(other.normals)
         )
 
     @property
@@ -89,12 +107,31 @@ class Network:
         return self.graph.nodes
 
     @cached_property
+    def coded(self) -> tuple[str, ...]:
+        """The nodes that have states, in the order of codes."""
+        return tuple(node for node in self.nodes if node not in self.normals)
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """The nodes that are numbers, in their order."""
+        return tuple(node for node in self.nodes if node in self.normals)
+
+    @cached_property
+    def level_part(self) -> Network:
+        """The nodes that have states, by themselves: no number stands above them."""
+        if not self.normals:
+            return self
+        graph = Graph({node: self.graph.parents[node] for node in self.coded})
+        return Network(graph, self.levels, self.tables, self.cuts)
+
+    @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """How many states each node has."""
-        return {node: len(self.levels[node]) for node in self.nodes}
+        """How many states each node that has some has."""
+        return {node: len(self.levels[node]) for node in self.coded}
 
     def states(self, node: str) -> tuple[Label, ...]:
         """The states of a node; probabilities come in this order."""
+        self.check_coded(node)
         return tuple(self.levels[self.graph.check(node)].values)
 
     @cached_property
@@ -106,6 +143,13 @@ class Network:
             found[node] = table.probabilities / total
         return found
 
+    def check_coded(self, node: str) -> None:
+        """Refuse a number where states are needed."""
+        if self.graph.check(node) in self.normals:
+            raise NetworkError(
+                f"node {node!r} is a number and has no states; query({node!r}) has its mean, deviation and quantiles"
+            )
+
     def code(self, node: str, state: Label) -> int:
         """The position of a state among those of its node; a number has that of the interval it lies in."""
         if node in self.cuts and isinstance(state, Real) and not isinstance(state, bool):
@@ -114,7 +158,7 @@ class Network:
 
     def with_tables(self, tables: Mapping[str, Float]) -> Network:
         """The same graph and states with other probabilities."""
-        fresh = {node: Table(node, self.graph.parents[node], tables[node]) for node in self.nodes}
+        fresh = {node: Table(node, self.graph.parents[node], tables[node]) for node in self.coded}
         return replace(self, tables=fresh)
 
     def probability(self, state: Mapping[str, object]) -> float:
@@ -140,10 +184,9 @@ class Network:
 
     @property
     def parameters(self) -> int:
-        """How many probabilities are free."""
-        return sum(
-            t.probabilities.size - t.probabilities.size // t.probabilities.shape[-1] for t in self.tables.values()
-        )
+        """How many probabilities are free, and how many means, slopes and deviations there are."""
+        sizes = (t.probabilities.size - t.probabilities.size // t.probabilities.shape[-1] for t in self.tables.values())
+        return int(sum(sizes)) + sum(normal.free for normal in self.normals.values())
 
     def to_networkx(self) -> Any:
         """The graph as a ``networkx.DiGraph``, with states and tables as attributes of its nodes."""
@@ -152,10 +195,17 @@ class Network:
         except ImportError as error:
             raise NetworkError("to_networkx needs the package networkx; install it") from error
         graph = networkx.DiGraph()
-        for node in self.nodes:
+        for node in self.coded:
             graph.add_node(node, states=self.states(node), table=self.tables[node].probabilities)
+        for node, normal in self.normals.items():
+            graph.add_node(node, linear=normal)
         graph.add_edges_from(self.graph.edges)
         return graph
 
     def __repr__(self) -> str:
-        return f"Network({len(self.nodes)} nodes, {len(self.graph.edges)} arcs, {self.parameters} free probabilities)"
+        return f"Network({len(self.nodes)} nodes, {len(self.graph.edges)} arcs, {self.parameters} free {self.free})"
+
+    @property
+    def free(self) -> str:
+        """What is free."""
+        return "parameters" if self.normals else "probabilities"

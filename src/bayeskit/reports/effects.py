@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from bayeskit.arrays import Classifier, Float, Int, Label
 from bayeskit.data.frame import convert_frame, kind_of
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.numerics.special import LOG_2
 from bayeskit.plots.nomogram import round_step
 from bayeskit.reports.profile import Profile, Table
@@ -92,7 +92,7 @@ class EffectProbe:
     def plain(self) -> Any:
         """What gives the probabilities that decisions are taken by."""
         model: Any = self.model
-        while isinstance(model, RiskClassifier):
+        while isinstance(model, AnyWrapper):
             model = model.estimator_
         return model
 

@@ -20,7 +20,11 @@ def sections(network: Network) -> list[Section]:
     """The picture, the panel and the tables of a network that has probabilities."""
     value = network.network_
     rows = [
-        (node, Safe(", ".join(text(p) for p in network.parents(node)) or "–"), f"{len(network.states(node)):,}")
+        (
+            node,
+            Safe(", ".join(text(p) for p in network.parents(node)) or "–"),
+            "a number" if node in value.normals else f"{len(network.states(node)):,}",
+        )
         for node in network.nodes
     ]
     picture = f'<div class="wide graph">{network.svg()}</div>' if len(network.nodes) <= DRAWN else ""
@@ -29,13 +33,15 @@ def sections(network: Network) -> list[Section]:
     tables = "".join(_table(value, node) for node in value.nodes[:LISTED])
     return [
         Section("graph", "The network", lead + picture + every),
-        _panel(value),
+        _panel(value.level_part, value.numbers),
         Section("tables-of-nodes", "The tables", f"<p>P(node | its parents).</p>{tables}"),
     ]
 
 
 def _table(value: Value, node: str) -> str:
     """The probabilities of a node, folded; the first lines of a long table."""
+    if node in value.normals:
+        return _normal(value, node)
     parents, states = value.graph.parents[node], value.states(node)
     numbers = value.potentials[node].reshape(-1, len(states))
     given = islice(product(*(value.states(p) for p in parents)), LINES)
@@ -46,8 +52,26 @@ def _table(value: Value, node: str) -> str:
     return f"<details><summary>{head}</summary>{listed}{more}</details>"
 
 
-def _panel(value: Value) -> Section:
+def _normal(value: Value, node: str) -> str:
+    """The means, slopes and deviations of a number, folded."""
+    one = value.normals[node]
+    cells = islice(product(*(enumerate(value.states(p)) for p in one.levels)), LINES)
+    lines = []
+    for cell in cells:
+        at = tuple(code for code, _ in cell)
+        numbers = (one.intercept[at], *one.slopes[at], one.deviation[at])
+        lines.append((*(str(state) for _, state in cell), *(f"{float(x):.4g}" for x in numbers)))
+    more = f"<p>{one.mean.size - LINES:,} more lines.</p>" if one.mean.size > LINES else ""
+    head = f"{text(node)}{' given ' if one.parents else ''}{', '.join(text(p) for p in one.parents)}"
+    listed = table((*one.levels, "intercept", *one.numbers, "deviation"), lines, len(one.levels))
+    return f"<details><summary>{head}</summary>{listed}{more}</details>"
+
+
+def _panel(value: Value, others: tuple[str, ...]) -> Section:
+    """The nodes that have states; the others are numbers, which the page does not compute with."""
     title = "What if?"
+    if not value.nodes:
+        return Section("what-if", title, "<p>Not available: all nodes are numbers.</p>")
     numbers = sum(value.potentials[node].size for node in value.nodes)
     if numbers > NUMBERS or widest(value) > WIDEST:
         said = "Not available: this network is too large to be computed in a page."
@@ -60,9 +84,10 @@ def _panel(value: Value) -> Section:
             for node in value.nodes
         ],
     }
+    without = f"<p>Without the numbers: {', '.join(map(text, others))}.</p>" if others else ""
     body = (
-        "<p>Choose a state to set it as evidence, choose it again to take it back. Every probability is exact: the "
-        "page computes with the tables of the network.</p><noscript><p>The panel needs JavaScript.</p></noscript>"
+        f"{without}<p>Choose a state to set it as evidence, choose it again to take it back. Every probability is "
+        "exact: the page computes with the tables.</p><noscript><p>The panel needs JavaScript.</p></noscript>"
         '<p id="evidence" class="verdict" role="status"></p><div id="network" class="nodes"></div>'
         f'<script type="application/json" id="tables">{script(data)}</script>'
     )

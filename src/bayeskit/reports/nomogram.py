@@ -8,9 +8,9 @@ import numpy as np
 
 from bayeskit.arrays import Label
 from bayeskit.errors import BayeskitError
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.nomogram import Nomogram, Scale
 from bayeskit.plots.nomogram import CHANCES, level_ticks, number_ticks, round_step, stretches
@@ -27,7 +27,7 @@ LETTER = 6.2  # about the width of one, at most
 def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) -> Section | None:
     """The class of interest against the other, or against the commonest; None where points do not add up."""
     plainly = evaluation.model
-    while isinstance(plainly, Calibrated | RiskClassifier):
+    while isinstance(plainly, Calibrated | AnyWrapper):
         plainly = plainly.estimator_
     if table is None or not isinstance(plainly, BayesClassifier) or not 2 <= len(evaluation.classes) <= CLASSES:
         return None

@@ -10,10 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import TableLike
 from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.explain.marginal import marginals
@@ -76,7 +76,7 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     >>> bk.panel(bk.NaiveBayes().fit(clinic(200), "diagnosis")).html[:15]
     '<!doctype html>'
     """
-    if not isinstance(model, BayesClassifier | AutoBayes | Calibrated | RiskClassifier):
+    if not isinstance(model, BayesClassifier | AutoBayes | Calibrated | AnyWrapper):
         raise KindError(f"panel() takes a fitted classifier of bayeskit, not {type(model).__name__}")
     known = model.table_reader()
     if X is None and known is None:

@@ -8,9 +8,11 @@ import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Json, Label
 from bayeskit.ensemble.leaderboard import Leaderboard
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.conformal import Conformal
 from bayeskit.estimators.learner import are_names
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
@@ -19,7 +21,7 @@ from bayeskit.reports.markup import Safe, Section, folding_table, number, percen
 from bayeskit.reports.profile import Profile
 from bayeskit.structures.hidden import NetworkedDensity
 
-WRAPPERS = (Calibrated, RiskClassifier)
+WRAPPERS = (Calibrated, AnyWrapper)
 EXPLAINS = (BayesClassifier, AutoBayes, *WRAPPERS)
 WORDS = {  # by how the name of a candidate begins
     "KDB": "KDB: each column given the class and up to k other columns",
@@ -130,6 +132,8 @@ def _describe_wrapper(fitted: Classifier) -> list[str]:
         return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
     if isinstance(fitted, RiskClassifier):
         return ["<p>It takes the action of least expected cost.</p>"]
+    if isinstance(fitted, Conformal):
+        return [f"<p>{text(fitted.promise)}</p>"]
     return []
 
 

@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 import bayeskit
 from bayeskit.arrays import Classifier, Int
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.journal import Origin
 from bayeskit.reports.markup import Section, folding_table, table, text
@@ -125,7 +125,7 @@ def _how_to_reproduce(evaluation: Evaluation, origin: Provenance) -> str:
 
 def digest_of(model: Classifier) -> str:
     """The digest of a model, if it has one: of a pool that of what it has read."""
-    while isinstance(model, Calibrated | RiskClassifier):
+    while isinstance(model, Calibrated | AnyWrapper):
         model = model.estimator_
     model = model.reader_ if isinstance(model, AutoBayes) else model
     return str(model.model_.digest) if isinstance(model, BayesClassifier) else ""

@@ -14,10 +14,10 @@ import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Label
 from bayeskit.densities.tabular import FRONT
+from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.portable.program import InputColumn, Member, Program, Term
 from bayeskit.portable.symbol import Symbol, take, total
 from bayeskit.reports.effects import EffectProbe, change_rows, usual_values, value_text
@@ -107,7 +107,7 @@ def _start(values: Sequence[Label], usual: Label) -> int:
 
 def _prior(model: Classifier, table: Table) -> Float:
     """The model's own, or the shares of the classes."""
-    while isinstance(model, Calibrated | RiskClassifier):
+    while isinstance(model, Calibrated | AnyWrapper):
         model = model.estimator_
     if isinstance(model, BayesClassifier | AutoBayes):
         return np.exp(model.log_prior())

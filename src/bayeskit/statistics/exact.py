@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -273,6 +274,15 @@ class Scattered:
     def across(self) -> ExactSum:
         """The sum over the columns: (G,)."""
         return self.cells.stretches(self.starts)
+
+    def column(self, j: int) -> Float:
+        """The sums of one column, each rounded once: (G,)."""
+        out = np.zeros(self.groups)
+        for group, (start, end) in enumerate(pairwise(self.starts.tolist())):
+            at = start + int(np.searchsorted(self.columns[start:end], j))
+            if at < end and self.columns[at] == j:
+                out[group] = ExactSum(self.cells.limbs[at : at + 1], self.cells.low).to_float()[0]
+        return out
 
     def pool(self) -> Scattered:
         """The sum over the groups, as one."""

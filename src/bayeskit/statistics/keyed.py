@@ -102,6 +102,12 @@ class Keyed:
         index[kept] = each
         return replace(self, span=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
 
+    def without_missing(self) -> Self:
+        """The keys in which no column is missing."""
+        kept = (self.keys[:, 1:] >= 0).all(axis=1)
+        index = np.where(kept, np.cumsum(kept) - 1, -1)
+        return replace(self, keys=self.keys[kept], inner=self.inner.place(index, int(kept.sum()), {}))
+
     def over_columns(self, like: Self, /) -> Self:
         sizes = {name: self.span.get(name, size) for name, size in like.span.items()}
         keys = np.full((len(self.keys), 1 + len(sizes)), -1, dtype=np.int64)

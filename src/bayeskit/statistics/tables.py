@@ -242,7 +242,7 @@ class Tables:
         place = np.arange(stop[-1] if len(stop) else 0) + np.repeat(begin[asked] - (stop - width), width)
         whole = ExactSum(self.cells.limbs[:, place], self.cells.low).to_float()
         for t, a, b in zip(asked.tolist(), (stop - width).tolist(), stop.tolist(), strict=True):
-            yield whole[:, a:b].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
+            yield whole[:, a:b].reshape(self.groups, *(self.sizes[n] for n in self.tables[t]))
 
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""

@@ -8,7 +8,13 @@ from bayeskit.arrays import Json
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.storage import format1
 
-BUNDLES = {"AutoBayes": "auto_bayes", "Calibrated": "calibrated", "RiskClassifier": "risk_classifier"}  # of others
+BUNDLES = {
+    "AutoBayes": "auto_bayes",
+    "Calibrated": "calibrated",
+    "RiskClassifier": "risk_classifier",
+    "Conformal": "conformal",
+    "VennAbers": "venn_abers",
+}  # of others
 LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest"}  # than format 1
 ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES | LATER
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, FilePath
+from bayeskit.arrays import Array, FilePath, Float
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
@@ -17,6 +17,7 @@ from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model.codec import fingerprint, keys_of, parse_fields, write_fields
 from bayeskit.networks.fitted import (
     COUNTS,
+    NUMBERS,
     DistinctRows,
     Fitted,
     Recipe,
@@ -25,13 +26,14 @@ from bayeskit.networks.fitted import (
     interval_levels,
 )
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.linear import Linear, check_arcs, split_parents
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table
 from bayeskit.numerics.cut_points import ascending
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
-from bayeskit.statistics.statistic import sizes_of
+from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.storage import container
 from bayeskit.storage.columns import key_of
 from bayeskit.storage.identifiers import settings_of
@@ -39,6 +41,12 @@ from bayeskit.storage.identifiers import settings_of
 KIND = "network"
 TEXTS = ("nodes", "states")
 MASS, ROUNDED = "rows.mass", "rows.weights"  # the weights of rows: exact, and as files had them before
+LINEAR: dict[str, Callable[[Linear], Float]] = {  # what a number is beside its parents
+    "centre": lambda one: one.centre,
+    "mean": lambda one: one.mean,
+    "slopes": lambda one: one.slopes,
+    "deviation": lambda one: one.deviation,
+}
 KEPT: dict[str, dict[str, Any]] = {
     "counts": {"columns": np.int64},
     "rows": {"probabilities": np.float64, "rows.codes": np.int64},
@@ -56,6 +64,7 @@ class Header:
     known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
     recipe: Recipe = Recipe()
     cut: bool = False  # whether some nodes are cut into intervals
+    numbers: tuple[bool, ...] = ()  # by node, whether it is a number, where some are
     settings: Any = field(default_factory=dict)
     tally: IngestReport | None = None
     digest: str | None = None
@@ -68,12 +77,14 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
     counted, rows = fitted.counted, fitted.rows
     told = {} if counted is None else {c.name: c for c in counted.schema.columns}
     if counted is not None:  # the tables follow from the counts
-        del arrays["probabilities"]
+        for name in ("probabilities", *(f"numbers.{part}" for part in LINEAR)):
+            arrays.pop(name, None)
         number = {node: v for v, node in enumerate(network.nodes)}
         arrays["columns"] = np.array([number[name] for name in counted.schema.names], dtype=np.int64)
         arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if rows is not None:
         arrays |= {"rows.codes": rows.codes.astype(np.int64), **rows.mass.arrays(MASS)}
+        arrays |= {"rows.numbers": rows.numbers} if rows.names else {}
     header = Header(
         KIND,
         "counts" if counted is not None else "rows" if rows is not None else "tables",
@@ -81,6 +92,7 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
         tuple(told[node].levels if node in told else () for node in network.nodes),
         fitted.recipe,
         bool(network.cuts),
+        tuple(node in network.normals for node in network.nodes) if network.normals else (),
         dict(settings),
         None if counted is None else counted.tally,
         digest(network),
@@ -103,7 +115,11 @@ def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
             raise ModelFileError("its digest does not fit its content")
         levels = fitted.network.levels
         pairs = zip(fitted.network.nodes, header.declared, strict=True)
-        return fitted, {node: levels[node] for node, yes in pairs if yes}, settings_of(header.settings)
+        return (
+            fitted,
+            {node: levels[node] for node, yes in pairs if yes and node in levels},
+            settings_of(header.settings),
+        )
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
@@ -115,20 +131,23 @@ def _arrays(network: Network) -> dict[str, Array]:
     number = {node: v for v, node in enumerate(network.nodes)}
     texts = {
         "nodes": list(network.nodes),
-        "states": [text for node in network.nodes for text in keys_of(network.levels[node])],
+        "states": [text for node in network.coded for text in keys_of(network.levels[node])],
     }
     arrays: dict[str, Array] = {}
     for name, lines in texts.items():
         arrays[f"{name}.text"], arrays[f"{name}.ends"] = container.pack(lines)
     parents = [network.graph.parents[node] for node in network.nodes]
-    arrays["states.sizes"] = np.array(list(network.sizes.values()), dtype=np.int64)
+    arrays["states.sizes"] = np.array([network.sizes.get(node, 0) for node in network.nodes], dtype=np.int64)
     arrays["parents"] = np.array([number[p] for some in parents for p in some], dtype=np.int64)
     arrays["parents.sizes"] = np.array([len(some) for some in parents], dtype=np.int64)
     if network.cuts:
         cuts = [network.cuts.get(node) for node in network.nodes]
         arrays["cuts"] = np.array([c for some in cuts if some for c in some], dtype=np.float64)
         arrays["cuts.sizes"] = np.array([-1 if some is None else len(some) for some in cuts], dtype=np.int64)
-    arrays["probabilities"] = np.concatenate([network.tables[n].probabilities.ravel() for n in network.nodes])
+    for part, fields in LINEAR.items() if network.normals else ():
+        arrays[f"numbers.{part}"] = np.concatenate([fields(network.normals[n]).ravel() for n in network.numbers])
+    tables = [network.tables[n].probabilities.ravel() for n in network.coded]
+    arrays["probabilities"] = np.concatenate([np.empty(0), *tables])
     return arrays
 
 
@@ -145,12 +164,17 @@ def _tensor_spec(told: Mapping[str, object], shapes: container.Shapes) -> contai
     if kept == "rows":
         exact = dict.fromkeys((MASS, f"{MASS}.low"), np.dtype(np.int64))
         spec |= exact if MASS in shapes else {ROUNDED: np.dtype(np.float64)}
+    if header.numbers and kept != "counts":
+        spec |= {f"numbers.{part}": np.dtype(np.float64) for part in LINEAR}
+        spec |= {"rows.numbers": np.dtype(np.float64)} if kept == "rows" else {}
     if header.cut:
         spec |= {"cuts": np.dtype(np.float64), "cuts.sizes": np.dtype(np.int64)}
     if kept == "counts":
         schema = Schema((Column("a", "quantitative" if header.cut else "nominal", "", ""),))
-        like = family_counts(Graph.of((), ("a",)), schema, {"a": ()})(0).arrays()
+        like = family_counts(Graph.of((), ("a",)), schema, {"a": ()} if header.cut else {})(0).arrays()
         spec |= {f"counts/{name}": array.dtype for name, array in like.items()}
+        if header.numbers:  # how many sums each has depends on its parents
+            spec |= {name: np.dtype(np.int64) for name in shapes if name.startswith(f"counts/{NUMBERS}/")}
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
 
 
@@ -159,7 +183,10 @@ def _read_fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
     graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
     states = _split([key_of(line) for line in lines], arrays["states.sizes"], nodes)
-    levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True)}
+    number = dict(zip(nodes, header.numbers or (False,) * len(nodes), strict=True))
+    levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True) if not number[node]}
+    if any(number[node] and some for node, some in zip(nodes, states, strict=True)):
+        raise ModelFileError("a number has states")
     if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
         raise ModelFileError("a node or a state occurs twice")
     recipe, cuts = header.recipe, _read_cuts(arrays, nodes) if header.cut else {}
@@ -170,16 +197,38 @@ def _read_fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
         raise ModelFileError("its tables were learned in another way than from what is kept")
     if header.kept == "counts":
         return Fitted.from_counts(graph, _read_counts(header, arrays, graph, levels, cuts), recipe, cuts)
-    shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
-    flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
-    tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
-    network = Network(graph, levels, tables, cuts)
+    check_arcs(graph.edges, {node for node in nodes if number[node]})
+    shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in levels]
+    flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), list(levels))
+    tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(levels, flat, shapes, strict=True)}
+    normals = _read_normals(arrays, graph, levels) if header.numbers else {}
+    network = Network(graph, levels, tables, cuts, normals)
     if header.kept == "tables":
         return Fitted(network, recipe)
-    return Fitted(network, recipe, rows=_rows(arrays, levels))
+    return Fitted(network, recipe, rows=_rows(arrays, levels, network.numbers))
 
 
-def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRows:
+def _read_normals(arrays: Mapping[str, Array], graph: Graph, levels: Mapping[str, Levels]) -> dict[str, Linear]:
+    """The nodes that are numbers."""
+    names = [node for node in graph.nodes if node not in levels]
+    parents = {node: split_parents(graph.parents[node], levels) for node in names}
+    cells = {node: tuple(len(levels[n]) for n in parents[node][0]) for node in names}
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "centre": [(len(parents[node][1]),) for node in names],
+        "mean": [cells[node] for node in names],
+        "slopes": [(*cells[node], len(parents[node][1])) for node in names],
+        "deviation": [cells[node] for node in names],
+    }
+    found: dict[str, list[Array]] = {}
+    for part, wanted in shapes.items():
+        sizes = np.array([int(np.prod(s, dtype=object)) for s in wanted], dtype=np.int64)
+        flat = _split(arrays[f"numbers.{part}"], sizes, names)
+        found[part] = [array.reshape(s) for array, s in zip(flat, wanted, strict=True)]
+    every = zip(names, *(found[part] for part in LINEAR), strict=True)
+    return {n: Linear(n, *parents[n], centre, mean, slopes, deviation) for n, centre, mean, slopes, deviation in every}
+
+
+def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels], names: tuple[str, ...]) -> DistinctRows:
     """The rows that EM learned from."""
     codes = arrays["rows.codes"]
     sizes = np.array([len(some) for some in levels.values()])
@@ -194,7 +243,10 @@ def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRow
         mass = ExactSum.of(weights)
     else:
         mass = ExactSum.from_arrays(arrays, MASS, codes.shape[1:])
-    rows = DistinctRows.join(levels, np.ascontiguousarray(codes, dtype=np.int32), mass)
+    numbers = arrays["rows.numbers"] if names else np.empty((0, codes.shape[1]))
+    if numbers.shape != (len(names), codes.shape[1]) or np.isinf(numbers).any():
+        raise ModelFileError("its rows have numbers that are none")
+    rows = DistinctRows.join(levels, np.ascontiguousarray(codes, dtype=np.int32), mass, numbers, names)
     if rows.codes.shape != codes.shape or mass.negative().any() or not np.isfinite(rows.weights).all():
         raise ModelFileError("its rows are not distinct, or have weights that are none")
     return rows
@@ -224,13 +276,13 @@ def _read_counts(
         raise ModelFileError("its columns are not its nodes")
     declared = dict(zip(nodes, header.declared, strict=True))
     known = dict(zip(nodes, header.known or ((),) * len(nodes), strict=True))
-    kinds = ["quantitative" if nodes[v] in cuts else "nominal" for v in order]
+    kinds = ["nominal" if nodes[v] in levels and nodes[v] not in cuts else "quantitative" for v in order]
     plain = [
         Column(nodes[v], kind, "", "a node of the network", levels=known[nodes[v]])
         for v, kind in zip(order, kinds, strict=True)
     ]
     columns = tuple(
-        replace(c, order=tuple(levels[c.name].values)) if declared[c.name] and c.name not in cuts else c for c in plain
+        replace(c, order=tuple(levels[c.name].values)) if declared[c.name] and not c.numeric else c for c in plain
     )
     schema = Schema(columns)
     empty = family_counts(graph, schema, cuts)(1)
@@ -238,7 +290,10 @@ def _read_counts(
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.coded})
     ranges = Ranges.unknown(len(schema.numeric))
     counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
-    for part in counted_tables(counted.statistic):
+    if {f"counts/{name}" for name in counted.statistic.arrays()} != {n for n in arrays if n.startswith("counts/")}:
+        raise ModelFileError("it holds counts of nothing")
+    every = counted.statistic.part(NUMBERS, Product).parts.values() if header.numbers else ()
+    for part in (*counted_tables(counted.statistic), *every):
         if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
     if counted.find_outweighed():

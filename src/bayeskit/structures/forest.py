@@ -29,9 +29,9 @@ from bayeskit.statistics.statistic import Statistic
 from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
-STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # pseudo-rows of the parent's shares to choose from
+STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # pseudo-rows of the parent's shares to choose from
 FOLDS = 3  # that choose among them
-TRIED = 16  # trees of each fold
+TRIED = 32  # trees of each fold
 FEW = 500  # rows up to which all folds are used, beyond one
 BYTES = 1_850_000  # of a forest in a file
 FEWEST = 100  # leaves of a tree, below which there are fewer trees
@@ -93,7 +93,7 @@ class Forest(Staged[Any]):
 
     def fit(self, statistic: Leaves, context: Context) -> ForestDensity:
         strength = self.chosen if self.chosen is not None else 1.0
-        return ForestDensity.of(statistic.trees, statistic.counts(), strength, statistic.columns)
+        return NodeWeights.of(statistic.trees, statistic.counts()).density(strength, statistic.columns)
 
 
 @dataclass(frozen=True)
@@ -143,20 +143,33 @@ class TreeSearch:
         return Trees.grown(self.columns, found)
 
     def _strength(self, settings: Forest) -> float:
+        """Tried from 1 on, in the direction in which the loss on rows held out falls."""
         place, weight = self.units.places(FOLDS), self.units.weight
-        losses = np.zeros(len(STRENGTHS))
+        judged = []
         for fold in range(FOLDS if len(weight) <= FEW else 1):
             test = self.units.dealt(place, FOLDS, fold)
             trees = self._grown(weight - test, min(TRIED, settings.trees), settings.seed)
-            counts = self._counts(trees, weight - test)
             asked = np.flatnonzero(test > 0)
-            codes = np.ascontiguousarray(self.codes[:, asked])
-            for i, strength in enumerate(STRENGTHS):
-                density = ForestDensity.of(trees, counts, strength, ())
-                log = density.log_shares(codes)
+            nodes = NodeWeights.of(trees, self._counts(trees, weight - test))
+            judged.append((nodes, np.ascontiguousarray(self.codes[:, asked]), self.label[asked], test[asked]))
+
+        def loss(strength: float) -> float:
+            total = 0.0
+            for nodes, codes, label, mass in judged:
+                log = nodes.density(strength, ()).log_shares(codes)
                 log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
-                losses[i] -= float(test[asked] @ log[np.arange(len(asked)), self.label[asked]])
-        return STRENGTHS[int(np.argmin(losses))]
+                total -= float(mass @ log[np.arange(len(label)), label])
+            return total
+
+        start = STRENGTHS.index(1.0)
+        best, lowest = start, loss(STRENGTHS[start])
+        for step in (1, -1):
+            while best == start or (best - start) * step > 0:
+                at = best + step
+                if not 0 <= at < len(STRENGTHS) or (found := loss(STRENGTHS[at])) >= lowest:
+                    break
+                best, lowest = at, found
+        return STRENGTHS[best]
 
     def _counts(self, trees: Trees, weight: Float) -> Float:
         """Of the leaves of trees: (P, leaves)."""
@@ -168,6 +181,45 @@ class TreeSearch:
         mass = np.broadcast_to(weight, leaf.shape).ravel()
         found: Float = np.bincount(cell.ravel(), mass, minlength=self.classes * total).astype(np.float64, copy=False)
         return found.reshape(self.classes, total)
+
+
+@dataclass(frozen=True)
+class NodeWeights:
+    """What the rows of every node weigh, by class."""
+
+    trees: Trees
+    counts: Float  # (K, leaves)
+    weight: Float  # (nodes, K)
+    levels: tuple[tuple[Int, Int], ...]  # nodes that split, and their first children, from the roots down
+
+    @classmethod
+    def of(cls, trees: Trees, counts: Float) -> NodeWeights:
+        """From weights of the leaves, (K, leaves)."""
+        start, column, _, child, _ = trees.arrays
+        begin = np.repeat(start[:-1], np.diff(start))
+        weight = np.zeros((len(column), len(counts)))
+        weight[trees.leaf_nodes] = counts.T
+        levels, level = [], start[:-1]
+        while len(inner := level[column[level] >= 0]):
+            below = begin[inner] + child[inner]
+            levels.append((inner, below))
+            level = np.concatenate([below, below + 1])
+        for inner, below in levels[::-1]:
+            weight[inner] = weight[below] + weight[below + 1]
+        return cls(trees, counts, weight, tuple(levels))
+
+    def density(self, strength: float, names: tuple[str, ...]) -> ForestDensity:
+        """The class shares, each drawn toward its parent's by so many pseudo-rows."""
+        total, of_class = self.weight.sum(axis=1), self.weight[0]
+        prior = (of_class + 0.5) / (of_class.sum() + 0.5 * len(of_class))
+        shares = (self.weight + strength * prior) / (total + strength)[:, None]  # those of the roots; the others follow
+        first = np.full(len(total), 0.5)
+        for inner, below in self.levels:
+            for at in (below, below + 1):
+                shares[at] = (self.weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
+            there = total[inner] > 0
+            first[inner[there]] = total[below[there]] / total[inner[there]]
+        return ForestDensity(self.trees, self.counts, strength, shares, first, names)
 
 
 @dataclass(frozen=True)
@@ -184,35 +236,6 @@ class ForestDensity(Density):
     normalised: ClassVar[bool] = False
     additive: ClassVar[bool] = False
     class_ratios: ClassVar[bool] = True
-
-    @classmethod
-    def of(cls, trees: Trees, counts: Float, strength: float, names: tuple[str, ...]) -> ForestDensity:
-        """From weights of the leaves, (K, leaves)."""
-        start, column, _, child, _ = trees.arrays
-        begin = np.repeat(start[:-1], np.diff(start))
-        weight = np.zeros((len(column), len(counts)))
-        weight[trees.leaf_nodes] = counts.T
-        levels = [start[:-1]]
-        while len(inner := levels[-1][column[levels[-1]] >= 0]):
-            below = begin[inner] + child[inner]
-            levels.append(np.concatenate([below, below + 1]))
-        for level in levels[::-1]:
-            inner = level[column[level] >= 0]
-            below = begin[inner] + child[inner]
-            weight[inner] = weight[below] + weight[below + 1]
-        total = weight.sum(axis=1)
-        of_class = counts[:, : trees.leaf_counts[0]].sum(axis=1)
-        prior = (of_class + 0.5) / (of_class.sum() + 0.5 * len(of_class))
-        shares = (weight + strength * prior) / (total + strength)[:, None]  # those of the roots; the others follow
-        first = np.full(len(column), 0.5)
-        for level in levels:
-            inner = level[column[level] >= 0]
-            below = begin[inner] + child[inner]
-            for at in (below, below + 1):
-                shares[at] = (weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
-            there = total[inner] > 0
-            first[inner[there]] = total[below[there]] / total[inner[there]]
-        return cls(trees, counts, strength, shares, first, names)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Factored
+from bayeskit.densities.density import Factored, WorkedFactor
 from bayeskit.numerics.special import LOG_2
 from bayeskit.portable.nodes import Network, split
 from bayeskit.portable.program import Inputs, Term
@@ -98,6 +98,15 @@ class NetworkedDensity(Factored):
         out = np.zeros((codes.shape[1], self.classes))
         self._add(self._known(codes), out)
         return out
+
+    def work_out(self, row: Block) -> list[WorkedFactor]:
+        codes = self._codes(row)
+        if self.weight is not None or self.class_parents or self._hidden(codes).any():
+            return super().work_out(row)
+        logs = [self.tables.factor(codes, j)[0] for j in range(len(self.columns))]
+        given = [tuple(self.columns[p] for p in parents) for parents in self.tables.arcs]
+        every = zip(self.columns, logs, given, strict=True)
+        return [WorkedFactor((name,), log, parents, mass=True) for name, log, parents in every if log.any()]
 
     def portable(self, inputs: Inputs) -> list[Term]:
         codes = self.slices.symbols(inputs)

@@ -1,0 +1,373 @@
+"""Sets that hold the true class: against refits, MAPIE and crepes, and by simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+
+import bayeskit as bk
+from bayeskit.decision.conformity import Nonconformity, ScoredRows
+from bayeskit.errors import InputError, KindError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def normals(n: int, seed: int, classes: int = 3, columns: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    y[:2] = 0, 1
+    return rng.normal(size=(n, columns)) + 0.9 * y[:, None] * rng.normal(1, 0.3, columns), y
+
+
+def brute_force(fit: Any, X: Any, y: Any, row: Any, label: Any, score: Any) -> float:
+    """The p-value of a label by a refit without each row of the table that has the new one."""
+    both, labels = np.vstack([X, row]), np.append(y, label)
+    found = []
+    for i in range(len(labels)):
+        rest = np.arange(len(labels)) != i
+        model = fit(both[rest], labels[rest])
+        found.append(score(model.predict_proba(both[i : i + 1])[0], model.classes_.tolist().index(labels[i])))
+    return float(np.mean(np.array(found) >= found[-1] - 1e-12))
+
+
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [("lac", lambda p, k: 1 - p[k]), ("margin", lambda p, k: np.delete(p, k).max() - p[k])],
+)
+def test_full_conformal_is_that_of_refits_by_scikit_learn(name: str, score: Any) -> None:
+    X, y = normals(40, 0)
+    asked = normals(4, 1)[0]
+    model = bk.Conformal(bk.NaiveBayes(), conformity_score=name).fit(X, y)
+    found = model.p_values(asked)
+
+    def fit(X: Any, y: Any) -> Any:
+        return GaussianNB(var_smoothing=0).fit(X, y)
+
+    wanted = [[brute_force(fit, X, y, row, k, score) for k in range(3)] for row in asked]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    np.testing.assert_array_equal(model.predict_set(asked, 0.8), np.array(wanted) > 0.2)
+
+
+def mixed(n: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = rng.choice(["a", "b"], n)
+    colour = np.where(rng.random(n) < 0.6, np.where(y == "a", "red", "blue"), rng.choice(["green", "red", "grey"], n))
+    colour = colour.astype(object)
+    colour[rng.random(n) < 0.1] = None
+    x = rng.normal(y == "b")
+    x[rng.random(n) < 0.1] = np.nan
+    return pd.DataFrame({"x": x, "colour": colour, "hits": rng.poisson(2 + (y == "a"))}), y
+
+
+COUNTED = {
+    "naive": (bk.NaiveBayes(kinds={"hits": "count"}), ["x", "colour", "hits"]),
+    "smooth": (bk.NaiveBayes(unseen="smooth", prior="uniform", missing="level"), ["x", "colour"]),
+    "kernel": (bk.NaiveBayes(families={"x": bk.families.Kernel()}), ["x", "colour"]),
+    "neighbours": (bk.KNNBayes(k=3, metric="gower"), ["x", "colour"]),
+    "full": (bk.FullBayes(kinds={"hits": "nominal"}), ["colour", "hits"]),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_full_conformal_is_that_of_refits(name: str) -> None:
+    estimator, columns = COUNTED[name]
+    X, y = mixed(24, 3)
+    X = X[columns].copy()
+    X.loc[0, "colour"] = "violet"  # a level that one row has
+    asked = X[:3].copy()
+    asked["colour"] = ["violet", "new to all", None]
+    model = bk.Conformal(estimator).fit(X, y)
+    found = model.p_values(asked)
+    for r in range(3):
+        for k, label in enumerate("ab"):
+            both, labels = pd.concat([X, asked[r : r + 1]], ignore_index=True), np.append(y, label)
+            scores = []
+            for i in range(len(both)):
+                rest = np.arange(len(both)) != i
+                p = (
+                    type(estimator)(**estimator.get_params())
+                    .fit(both[rest], labels[rest])
+                    .predict_log_proba(both[i : i + 1])
+                )
+                scores.append(p[0, 1 - "ab".index(labels[i])] - p[0, "ab".index(labels[i])])
+            assert found[r, k] == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-9))
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    X, y = mixed(60, 5)
+    order = np.random.default_rng(0).permutation(60)
+    asked = mixed(5, 6)[0]
+    one = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    other = bk.Conformal(bk.NaiveBayes()).fit(X.iloc[order], y[order])
+    np.testing.assert_array_equal(one.p_values(asked), other.p_values(asked))
+
+
+def test_jackknife_is_that_of_refits_by_scikit_learn() -> None:
+    X, y = normals(30, 2)
+    asked = normals(5, 3)[0]
+    counts = np.ones((5, 3))
+    for i in range(30):
+        model = GaussianNB(var_smoothing=0).fit(np.delete(X, i, 0), np.delete(y, i))
+        counts += 1 - model.predict_proba(X[i : i + 1])[0, y[i]] >= 1 - model.predict_proba(asked) - 1e-12
+    found = bk.Conformal(bk.NaiveBayes(), method="jackknife+").fit(X, y).p_values(asked)
+    np.testing.assert_allclose(found, counts / 31, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lac", "aps"])
+def test_split_sets_are_mapies(name: str) -> None:
+    mapie = pytest.importorskip("mapie.classification", reason="MAPIE is not installed ([peers])")
+    X, y = normals(600, 4, classes=4)
+    fitted = GaussianNB().fit(X[:200], y[:200])
+    settings = {"confidence_level": 0.9, "conformity_score": name, "prefit": True, "random_state": 7}
+    theirs = mapie.SplitConformalClassifier(fitted, **settings).conformalize(X[200:400], y[200:400])
+    if name == "lac":
+        _, sets = theirs.predict_set(X[400:])
+        mine = bk.Conformal(fitted, 0.9, "split").around(fitted, X[200:400], y[200:400])
+        np.testing.assert_array_equal(mine.predict_set(X[400:]), sets[:, :, 0])
+        return
+    _, sets = theirs.predict_set(X[400:], conformity_score_params={"include_last_label": "randomized"})
+    how, calibration, asked = (
+        Nonconformity(name),
+        fitted.predict_log_proba(X[200:400]),
+        fitted.predict_log_proba(X[400:]),
+    )
+    part = 1 - np.random.RandomState(7).uniform(size=200)
+    rows = ScoredRows(how(calibration, y[200:400], part), y[200:400], np.zeros(200, dtype=int), np.ones(200))
+    ranked = rows.rank(how.of_classes(asked, part), np.zeros(200, dtype=int))
+    np.testing.assert_array_equal(ranked.p_values() > 0.1, sets[:, :, 0])
+
+
+def test_cv_plus_sets_are_mapies() -> None:
+    mapie = pytest.importorskip("mapie.classification", reason="MAPIE is not installed ([peers])")
+    X, y = normals(300, 14)
+    folds = KFold(5)
+    theirs = mapie.CrossConformalClassifier(GaussianNB(var_smoothing=0), 0.9, "lac", cv=folds, random_state=0)
+    theirs.fit_conformalize(X[:200], y[:200])
+    _, sets = theirs.predict_set(X[200:], agg_scores="crossval")
+    for estimator in (bk.NaiveBayes(), GaussianNB(var_smoothing=0)):
+        mine = bk.Conformal(estimator, 0.9, "cv+", folds=folds).fit(X[:200], y[:200])
+        np.testing.assert_array_equal(mine.predict_set(X[200:]), sets[:, :, 0])
+
+
+@pytest.mark.parametrize("by", [None, "class"])
+@pytest.mark.parametrize("name", ["lac", "margin"])
+def test_p_values_are_those_of_crepes(by: str | None, name: str) -> None:
+    crepes = pytest.importorskip("crepes", reason="crepes is not installed ([peers])")
+    extras = pytest.importorskip("crepes.extras")
+    X, y = normals(500, 8)
+    fitted = GaussianNB().fit(X[:200], y[:200])
+    theirs = crepes.WrapClassifier(fitted)
+    nc = extras.hinge if name == "lac" else extras.margin
+    theirs.calibrate(X[200:400], y[200:400], nc=nc, class_cond=by == "class")
+    wanted = theirs.predict_p(X[400:], smoothing=False)
+    mine = bk.Conformal(fitted, 0.9, "split", conformity_score=name, by=by).around(fitted, X[200:400], y[200:400])
+    np.testing.assert_allclose(mine.p_values(X[400:]), wanted, atol=1e-12)
+    sets = theirs.predict_set(X[400:], confidence=0.83, smoothing=False)
+    assert [np.flatnonzero(row).tolist() for row in mine.predict_set(X[400:], 0.83)] == [sorted(some) for some in sets]
+
+
+def test_randomised_p_values_are_uniform_and_split_ties() -> None:
+    rows = ScoredRows(np.array([0.1, 0.5, 0.5, 0.9]), np.zeros(4, dtype=int), np.zeros(4, dtype=int), np.ones(4))
+    ranked = rows.rank(np.array([[0.5]]), np.zeros(1, dtype=int))
+    assert ranked.p_values()[0, 0] == pytest.approx((1 + 2 + 1) / 5)
+    assert ranked.p_values(share=0.25)[0, 0] == pytest.approx((1 + 0.25 * 3) / 5)
+
+
+def test_weights_of_a_covariate_shift_are_those_of_the_formula() -> None:
+    """Tibshirani, Barber, Candès and Ramdas (2019), equation 7."""
+    X, y = normals(80, 20, classes=2)
+    ratio, new = np.exp(X[:, 0]), np.exp(0.3)
+    model = bk.Conformal(bk.NaiveBayes(), method="split").fit(X, y, ratio=ratio)
+    asked = normals(4, 21)[0]
+    own = 1 - model.estimator_.predict_proba(asked)
+    held = 1 / (1 + np.exp(-model.scores_))
+    wanted = [[(model.ratio_[held >= a - 1e-12].sum() + new) / (model.ratio_.sum() + new) for a in row] for row in own]
+    np.testing.assert_allclose(model.p_values(asked, ratio=np.full(4, new)), wanted, atol=1e-9)
+
+
+def coverage(model: Any, draw: Any, times: int, asked: int) -> float:
+    """How often the set of a new row holds its class, over new tables."""
+    found = []
+    for seed in range(times):
+        X, y = draw(seed)
+        sets = model.fit(X[:-asked], y[:-asked]).predict_set(X[-asked:])
+        found.append(sets[np.arange(asked), y[-asked:]].mean())
+    return float(np.mean(found))
+
+
+def strange(seed: int) -> tuple[Any, Any]:
+    """Rows that no naive model describes: dependent, heavy-tailed, noisy labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 50)
+    common = rng.standard_t(2, 50)
+    X = np.column_stack([common + y, common + rng.normal(size=50), rng.exponential(1 + y)])
+    return X, np.where(rng.random(50) < 0.1, 1 - y, y)
+
+
+@pytest.mark.parametrize("method", ["full", "jackknife+", "cv+", "split"])
+def test_coverage_is_as_promised(method: str) -> None:
+    """40 rows learned, 10 asked, 60 tables: the standard error is about 0.02."""
+    found = coverage(bk.Conformal(bk.NaiveBayes(), 0.8, method, folds=5, randomised=True), strange, 60, 10)
+    assert found > (0.6 if method in ("jackknife+", "cv+") else 0.8) - 0.06
+    if method in ("full", "split"):
+        assert found < 0.8 + 0.06  # ties broken at random: not more than promised
+
+
+MODELS = {
+    "naive": bk.NaiveBayes(),
+    "student": bk.NaiveBayes(families=bk.families.Gaussian(predictive=True)),
+    "kernel": bk.NaiveBayes(families="Kernel"),
+    "full": bk.FullBayes(),
+    "tied": bk.FullBayes(covariance="tied"),
+    "neighbours": bk.KNNBayes(k=5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [None, "class"])
+@pytest.mark.parametrize("name", MODELS)
+def test_full_conformal_covers_whatever_the_model(name: str, by: str | None) -> None:
+    """50 rows, 10 of them asked, 400 tables: the standard error is about 0.008; three of them are allowed."""
+    found = coverage(bk.Conformal(MODELS[name], 0.8, randomised=True, by=by), strange, 400, 10)
+    assert abs(found - 0.8) < 0.025, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["jackknife+", "cv+"])
+def test_plus_methods_promise_half(method: str) -> None:
+    estimator = bk.TAN() if method == "cv+" else bk.FullBayes()
+    assert coverage(bk.Conformal(estimator, 0.8, method, folds=5), strange, 200, 10) > 0.6
+
+
+def test_groups_are_promised_each() -> None:
+    X, y = mixed(120, 9)
+    X["colour"] = X["colour"].fillna("none")
+    model = bk.Conformal(bk.NaiveBayes(), by=["class", "colour"]).fit(X, y)
+    asked = X[:3].copy()
+    asked["colour"] = ["never seen", "red", "blue"]
+    assert model.predict_set(asked)[0].all(), "a row of a group that none is of gets all classes"
+    apart = bk.Conformal(bk.NaiveBayes(), by="colour", method="split").fit(X, y)
+    red = np.array(X["colour"] == "red")
+    assert (apart.stratum_[apart.stratum_ == apart.groups_[("red",)]].size > 0) == red.any()
+
+
+def test_a_row_without_values_gets_all_classes() -> None:
+    X, y = mixed(60, 9)
+    for method in ("full", "cv+", "split", "jackknife+"):
+        model = bk.Conformal(bk.NaiveBayes(), 0.5, method).fit(X, y)
+        assert model.predict_set({"x": [None], "colour": [None], "hits": [None]}).all()
+
+
+def test_a_class_of_one_row_is_ranked() -> None:
+    X, y = normals(30, 2, classes=2)
+    y = np.append(y, 2)
+    X = np.vstack([X, [9.0, 9, 9]])
+    model = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X, y)
+    assert model.predict_set([[9.0, 9, 9]]).shape == (1, 3)
+    assert bk.Conformal(bk.NaiveBayes(), 0.6, by="class").fit(X, y).p_values([[9.0, 9, 9]])[0, 2] >= 0.5
+
+
+def test_novelty_is_a_p_value_of_the_evidence() -> None:
+    X, y = normals(200, 30, classes=2)
+    for method in ("full", "split", "cv+", "jackknife+"):
+        model = bk.Conformal(bk.NaiveBayes(), method=method).fit(X[:150], y[:150])
+        usual = model.novelty(X[150:])
+        assert 0.2 < usual.mean() < 0.9
+        assert model.novelty([[60.0, -60, 60]])[0] < 0.03
+    split = bk.Conformal(bk.NaiveBayes(), method="split").fit(X[:150], y[:150])
+    held = split.evidence_
+    for row, p in zip(X[150:], split.novelty(X[150:]), strict=True):
+        assert p == pytest.approx((1 + (held >= -split.log_evidence([row])[0] - 1e-9).sum()) / (len(held) + 1))
+
+
+@pytest.mark.slow
+def test_novelty_holds_its_level() -> None:
+    """New rows of the same kind have a p-value below 0.1 in at most a tenth of the tables: 300 tables of 50 rows."""
+    model = bk.Conformal(bk.FullBayes())
+    found = []
+    for seed in range(300):
+        X, y = strange(seed)
+        found.append((model.fit(X[:-10], y[:-10]).novelty(X[-10:]) <= 0.1).mean())
+    assert np.mean(found) < 0.1 + 0.02
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"coverage": 1.0}, "coverage=1.0: give the share"),
+        ({"coverage": 0}, "between 0 and 1"),
+        ({"coverage": "0.9"}, "between 0 and 1"),
+        ({"method": "loo"}, "choose one of full, jackknife"),
+        ({"conformity_score": "hinge"}, "choose one of lac, margin, aps, raps"),
+        ({"by": "shape"}, "names no column of the rows"),
+        ({"by": ["class", "class"]}, "each once"),
+        ({"penalty": -1.0, "conformity_score": "raps"}, "at least 0"),
+        ({"method": "split", "calibration_size": 1.5}, "test_size"),
+    ],
+)
+def test_settings_that_promise_nothing_are_refused(settings: dict[str, Any], message: str) -> None:
+    X, y = mixed(30, 0)
+    with pytest.raises(InputError, match=message):
+        bk.Conformal(bk.NaiveBayes(), **settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [bk.NaiveBayes(families="auto"), bk.NaiveBayes(weights="fitted"), bk.TAN(), bk.AutoBayes(), GaussianNB()],
+)
+def test_what_labels_choose_is_refused_with_a_way_out(estimator: Any) -> None:
+    X, y = normals(60, 0)
+    with pytest.raises(KindError, match="use method='cv\\+'"):
+        bk.Conformal(estimator).fit(X, y)
+
+
+def test_other_bad_input() -> None:
+    X, y = mixed(60, 0)
+    model = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    with pytest.raises(InputError, match="coverage=2"):
+        model.predict_set(X, 2)
+    with pytest.raises(InputError, match="ratio has shape"):
+        model.p_values(X, ratio=np.ones(3))
+    with pytest.raises(InputError, match="two classes"):
+        bk.Conformal(bk.NaiveBayes()).fit(X, np.repeat("a", 60))
+    with pytest.raises(InputError, match="method='split'"):
+        model.around(model.estimator_, X, y)
+    with pytest.raises(KindError, match="no density"):
+        bk.Conformal(GaussianNB(), method="split").fit(X[["hits"]].to_numpy(), y).novelty([[1.0]])
+
+
+def test_sets_stand_beside_predictions() -> None:
+    X, y = mixed(80, 1)
+    model = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X, y)
+    frame = model.predict_frame(X[:9], novelty=True, coverage=0.95)
+    sets = [set(text.split("; ")) - {""} for text in frame["set"]]
+    assert sets == [{c for c, there in zip("ab", row, strict=True) if there} for row in model.predict_set(X[:9], 0.95)]
+    np.testing.assert_array_equal(frame["novelty"], model.novelty(X[:9]))
+
+
+def test_decisions_are_taken_where_one_class_is_left() -> None:
+    X, y = mixed(80, 1)
+    inner = bk.Conformal(bk.NaiveBayes(), 0.9)
+    model = bk.RiskClassifier(inner, reject="set", novelty=0.05).fit(X, y)
+    sets, usual = model.estimator_.predict_set(X), model.estimator_.novelty(X)
+    np.testing.assert_array_equal(model.abstained(X), (sets.sum(axis=1) != 1) | (usual <= 0.05))
+    found = bk.evaluate(model, X, y, 4)
+    assert 0 < found.coverage < 1
+    with pytest.raises(KindError, match="wrap it: RiskClassifier"):
+        bk.RiskClassifier(bk.NaiveBayes(), reject="set").fit(X, y)
+    with pytest.raises(InputError, match="or 'set'"):
+        bk.RiskClassifier(inner, reject="sets").fit(X, y)
+    with pytest.raises(InputError, match="novelty=5"):
+        bk.RiskClassifier(inner, novelty=5).fit(X, y)
+
+
+def test_a_report_says_what_is_promised(tmp_path: Path) -> None:
+    X, y = mixed(80, 1)
+    bk.report(bk.evaluate(bk.Conformal(bk.NaiveBayes(), 0.9), X, y, 3), tmp_path / "r.html")
+    assert "holds the true class in at least 90 %" in (tmp_path / "r.html").read_text()
