@@ -37,10 +37,10 @@ class Complete:
             return self
         there = block.groups >= 0
         for name in self.columns:
-            if name in block.schema.coded_index:
-                there &= block.codes[block.schema.coded_index[name]] >= 0
-            else:
+            if name in block.schema.numeric_index:
                 there &= ~np.isnan(block.numeric.column(block.schema.numeric_index[name]))
+            else:
+                there &= block.codes[block.schema.coded_index[name]] >= 0
         groups = np.where(there, block.groups, np.int32(-1))
         return replace(self, inner=self.inner.update(replace(block, groups=groups)))
 
