@@ -96,7 +96,7 @@ def features_of(fitted: object) -> dict[str, Any]:
     return {name: value for name, value in declared.items() if value is not None}
 
 
-def score_samples(fitted: Any, X: TableLike) -> Float:
+def score_samples(fitted: object, X: TableLike) -> Float:
     """log p(row) of a density estimator, (n,)."""
     if not hasattr(fitted, "score_samples"):
         raise KindError(

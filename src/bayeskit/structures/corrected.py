@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Corrected(Discrete):
             made.append((column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())))
         return replace(self, grid=tuple(made))
 
-    def next_stage(self, statistic: Any, context: Context) -> Self | None:
+    def next_stage(self, statistic: object, context: Context) -> Self | None:
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if not isinstance(statistic, Rows):

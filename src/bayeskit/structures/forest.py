@@ -84,7 +84,7 @@ class Forest(Staged[Any]):
             return Rows.empty(columns, n_groups, ROWS)
         return Leaves.empty(self.grown, columns, n_groups)
 
-    def next_stage(self, statistic: Any, context: Context) -> Self | None:
+    def next_stage(self, statistic: object, context: Context) -> Self | None:
         if not isinstance(statistic, Rows):
             return None
         if context.domain is None:
