@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 NATIVE := $(wildcard native/* native/*/*)
 
-.PHONY: demo test test-all lint docs sanitize bench clean
+.PHONY: demo test test-all lint docs sanitize compilers wheel bench clean
 
 demo: $(VENV)/demo
 	$(BIN)/bayeskit demo
@@ -17,6 +17,7 @@ test: lint
 test-all: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m "slow or not slow"
 	$(MAKE) docs
+	$(MAKE) compilers
 	$(MAKE) sanitize
 
 # The site in docs/_build/html: every page is executed, a warning or an error of a cell is an error, links are checked.
@@ -39,6 +40,18 @@ sanitized:
 	  LD_PRELOAD="$$($(CXX) -print-file-name=$(RUNTIME)) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  $(VENV)-$(CHECKS)/bin/python -m pytest -q -p no:cacheprovider --capture=sys -m "not spark and not slow" \
 	  -k "not postgresql" $(TESTS)
+
+# The core under both compilers, and with one lane as compilers without vectors get it: a warning is an error.
+compilers: $(READY)
+	for flags in "g++ -Werror" "clang++ -Werror" "clang++ -Werror -DONE_LANE"; do set -- $$flags; \
+	  if ! command -v $$1 >/dev/null; then echo "skipped: there is no $$1"; continue; fi; echo "$$flags"; \
+	  CXX=$$1 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/compilers . \
+	    --config-settings=cmake.define.CMAKE_CXX_FLAGS="$${flags#* }" || exit 1; done
+
+# A source archive, wheels for Python 3.11 and for 3.12 and later, and each tried without a compiler: in dist.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14 python3.14t
+wheel:
+	$(PYTHON) .ci/wheels.py $(PYTHONS)
 
 lint: $(READY)
 	cp $(VENV)/lib/python3*/site-packages/bayeskit/_core.pyi src/bayeskit/_core.pyi

@@ -41,6 +41,14 @@ def small(**more):
     return bk.AutoBayes(max_candidates=5, **more)
 
 
+def test_a_marginal_has_no_mass_beyond_the_values_seen():
+    table, y = mixed()
+    found = small().fit(table, y).marginal("amount")
+    assert table["amount"].min() == min(found.values) > 0
+    assert max(found.values) == table["amount"].max()
+    np.testing.assert_allclose(found.weights @ np.exp(found.log_density) @ found.prior, 1.0)
+
+
 def test_it_beats_logistic_regression_where_classes_are_not_linear():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 3))
@@ -197,10 +205,22 @@ def test_the_target_may_be_named_and_stay_in_the_table():
     np.testing.assert_array_equal(named.explain(whole[:3]).terms, given.explain(table[:3]).terms)
 
 
-def test_fast_is_one_weighted_model():
+def test_fast_pools_by_weights_that_are_known_beforehand():
     table, y = mixed()
     model = bk.AutoBayes(fast=True).fit(table, y)
-    assert [m.name for m in model.members_] == ["KDB(k=2) on equal frequencies, weighted"]
+    weights = {"corrected naive": 0.45, "forest": 0.35, "15 nearest": 0.3, "shrunk normal on scores": 0.08}
+    assert [m.name for m in model.members_] == list(weights)
+    counts = pd.Series(y).value_counts().sort_index()
+    share = ((counts + 0.5) / (counts + 0.5).sum()).to_numpy()
+    score, e = np.log(share), 1 / (len(y) + 10)
+    for member in model.members_:
+        asked = table if member.view is None else member.view.matrix(model.reader_.model_, table)
+        said = (1 - e) * member.classifier.predict_proba(asked) + e * share
+        score = score + weights[member.name] * np.log(said / share)
+    np.testing.assert_allclose(model.predict_proba(table), np.exp(log_softmax(score, axis=1)), rtol=1e-9, atol=1e-12)
+    assert "not judged" in str(model.summary())
+    levels = bk.AutoBayes(fast=True).fit(table[["colour"]], y)  # no numbers: the others count more
+    assert levels.pool_.weight.sum() == pytest.approx(1.18)
 
 
 def test_progress_is_told_and_time_ends_the_trying():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,18 @@ def test_names_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match="cannot stand in a BIF file"):
         bk.write_bif(net, tmp_path / "a.bif")
     assert not (tmp_path / "a.bif").exists()
+
+
+def test_tables_may_stand_in_any_order(tmp_path: Path) -> None:
+    """Rain and sprinkler by hand: P(wet) = .2 (.4 .99 + .6 .8) + .8 (.01 .9 + .99 0)."""
+    parts = [
+        "probability ( wet | rain, on ) { (y, y) 0.99, 0.01; (y, n) 0.8, 0.2; (n, y) 0.9, 0.1; (n, n) 0.0, 1.0; }",
+        "probability ( on | rain ) { (y) 0.4, 0.6; (n) 0.01, 0.99; }",
+        "probability ( rain ) { table 0.2, 0.8; }",
+    ]
+    names = "".join(f"variable {v} {{ type discrete [ 2 ] {{ y, n }}; }}\n" for v in ("rain", "on", "wet"))
+    for order in permutations(parts):
+        (tmp_path / "n.bif").write_text(names + "\n".join(order))
+        net = bk.read_bif(tmp_path / "n.bif")
+        assert net.query("wet")["y"] == pytest.approx(0.2 * (0.4 * 0.99 + 0.6 * 0.8) + 0.8 * 0.01 * 0.9)
+        assert net.query("rain", {"wet": "y"})["y"] == pytest.approx(0.1752 / 0.1824)

@@ -1,8 +1,11 @@
 """Calibration: maps against scikit-learn's, and the calibrated classifier's promises."""
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.optimize import minimize
+from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -12,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import bayeskit as bk
-from bayeskit.decision.calibration import calibration, log_odds
+from bayeskit.decision.calibration import METHODS as MAPS
+from bayeskit.decision.calibration import calibration, choose_method, log_odds
 from bayeskit.errors import BayeskitError
 from bayeskit.families import Histogram
 
@@ -234,3 +238,59 @@ def test_rows_to_calibrate_on_are_in_memory(tmp_path):
     (tmp_path / "rows.csv").write_text("x,class\n1,a\n2,b\n")
     with pytest.raises(BayeskitError, match="rows in memory"):
         bk.NaiveBayes().fit(X, y).calibrated(tmp_path / "rows.csv", "class")
+
+
+def said(n, classes, seed, power=2.5):
+    """Log posteriors that are too sure, and classes."""
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.ones(classes), n)
+    label = np.array([rng.choice(classes, p=p) for p in true])
+    return log_softmax(power * np.log(true) + np.linspace(0, 0.8, classes), axis=1), label
+
+
+@pytest.mark.parametrize("method", ["beta", "quadratic"])
+def test_maps_of_log_odds_are_logistic_regressions(method):
+    """By scikit-learn without a penalty: a row with target t is t of a row of the class and 1 - t of another."""
+    logs, label = said(400, 2, 0)
+    s = logs[:, 1] - logs[:, 0]
+    x = np.column_stack([log_expit(s), -log_expit(-s)] if method == "beta" else [s, s * s])
+    many = label.sum()
+    target = np.where(label == 1, (many + 1) / (many + 2), 1 / (400 - many + 2))
+    model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
+    model.fit(np.vstack([x, x]), np.repeat([1, 0], 400), np.concatenate([target, 1 - target]))
+    found = calibration(method, logs, label)
+    np.testing.assert_allclose(np.exp(found(logs)), model.predict_proba(x), atol=2e-5)
+
+
+def test_vector_scaling_is_the_maximum_of_its_formula():
+    logs, label = said(300, 3, 1)
+    found = calibration("vector", logs, label)
+
+    def loss(wb):
+        logs_now = log_softmax(wb[:3] * logs + wb[3:], axis=1)
+        return -logs_now[np.arange(300), label].sum() + 0.5 * (((wb[:3] - 1) ** 2).sum() + (wb[3:] ** 2).sum())
+
+    best = minimize(loss, np.r_[np.ones(3), np.zeros(3)], method="BFGS", options={"gtol": 1e-6})
+    np.testing.assert_allclose(np.r_[found.weight, found.bias], best.x, atol=1e-4)
+    np.testing.assert_allclose(np.exp(found(logs)).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_auto_is_nearly_the_best_on_new_rows(classes):
+    logs, label = said(600, classes, 2)
+    new, true = said(4000, classes, 3)
+    rows = np.arange(4000)
+    chosen = choose_method(logs, label, np.ones(600))
+    loss = {m: -calibration(m, logs, label)(new)[rows, true].mean() for m in MAPS}
+    assert loss[chosen] < min(loss.values()) + 0.01, (chosen, loss)
+    assert loss[chosen] < -new[rows, true].mean(), "it is better than no map"
+
+
+def test_isotonic_steps_of_few_rows_are_warned_of():
+    logs, label = said(100, 2, 4)
+    with pytest.warns(UserWarning, match="below some hundred"):
+        calibration("isotonic", logs, label)
+    logs, label = said(600, 2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calibration("isotonic", logs, label)

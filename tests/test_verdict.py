@@ -98,8 +98,8 @@ def test_a_model_that_counts_a_column_many_times_is_too_sure():
     verdict = told(bk.NaiveBayes(), np.repeat(X, 12, axis=1) + np.arange(12), y)
     assert "it is too sure of itself" in verdict.sentences[0]
     assert "can be trusted" not in verdict.sentences[0]
-    assert verdict.sentences[1].startswith("Calibrated (in Python)")
-    assert verdict.sentences[1].endswith("or try AutoBayes (--model auto).")
+    assert verdict.sentences[2].startswith("Calibrated (in Python)")
+    assert verdict.sentences[2].endswith("or try AutoBayes (--model auto).")
 
 
 def test_a_rare_class_may_be_ranked_without_being_named():
@@ -107,14 +107,44 @@ def test_a_rare_class_may_be_ranked_without_being_named():
     rare = rng.random(4000) < 0.04
     verdict = told(bk.FullBayes(covariance="tied"), rng.normal(rare * 1.0, 1.0)[:, None], np.where(rare, "ill", "well"))
     assert verdict.predicts
-    assert "does rank the cases (AUC" in verdict.sentences[0]
+    assert "by that no better than chance explains, but it does rank the cases (AUC" in verdict.sentences[0]
+    found = Verdict(verdict.evaluation, "sort", "ill").sentences[1]
+    assert found.startswith(
+        f"It finds {100 * verdict.evaluation.confusion.sensitivity['ill']:.1f} % of the {rare.sum()} "
+    )
+    assert found.endswith("From which probability on to act can be chosen below.")
+
+
+def test_of_many_classes_the_one_that_is_found_least_is_named():
+    y = np.repeat(["a", "b", "c"], [200, 200, 60])
+    X = np.random.default_rng(3).normal(np.repeat([0.0, 4.0, 0.0], [200, 200, 60]), 1.0)[:, None]
+    verdict = told(bk.FullBayes(covariance="tied"), X, y)
+    share = verdict.evaluation.confusion.sensitivity["c"]
+    assert share < 0.2
+    assert f"It finds only {100 * share:.1f} % of the 60 cases of “c”." in verdict.sentences
+
+
+def test_a_target_that_is_no_class_is_named():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(400, 1))
+    years = told(bk.NaiveBayes(), x, np.rint(10 * x[:, 0]).astype(int) % 60).sentences
+    assert any("different numbers of “sort” is a class of its own here; if it is a quantity, cut" in s for s in years)
+    names = told(bk.NaiveBayes(), x, np.where(np.arange(400) < 300, np.arange(400), 0)).sentences
+    assert any("“sort” looks like an identifier" in s for s in names)
+
+
+def test_what_is_too_good_to_be_true_is_said():
+    X, y = normal(400, 30.0)
+    said = told(bk.NaiveBayes(), X, y).sentences
+    assert any("make sure that no column was recorded after the outcome" in s for s in said)
+    assert not any("make sure" in s for s in told(bk.NaiveBayes(), *normal(400, 2.0)).sentences)
 
 
 def test_costs_are_part_of_the_verdict():
     X, y = normal(400, 2.0)
     costs = {"no": {"treat": 1.0, "wait": 0.0}, "yes": {"treat": 0.0, "wait": 4.0}}
     said = told(bk.NaiveBayes(), X, y, costs=costs).sentences
-    assert "the best single answer for all rows would have cost 0.5000" in said[1]  # treat: half of the rows, 1 each
+    assert "the best single answer for all rows would have cost 0.5000" in said[-1]  # treat: half of the rows, 1 each
 
 
 def test_the_page_leads_with_it(tmp_path):

@@ -20,7 +20,9 @@ inline bool add_value(Sums first, Sums second, int64_t cell, double x) {
     if (!p.finite) return false;
     if (!p.mantissa) return true;
     Square q = square(p.mantissa);
-    return add(first, cell, p.mantissa, p.negative, p.exponent) & add_words(second, cell, q.word, 4, false, 2 * p.exponent);
+    bool good = add(first, cell, p.mantissa, p.negative, p.exponent);
+    good &= add_words(second, cell, q.word, 4, false, 2 * p.exponent);
+    return good;
 }
 
 // w * x is at most 106 bits, w * x^2 at most 159.
@@ -34,8 +36,9 @@ inline bool add_weighted(Sums present, Sums first, Sums second, int64_t cell, do
     uint32_t once[4], twice[6];
     multiply(weight, 2, value, 2, once);
     multiply(once, 4, value, 2, twice);
-    return good & add_words(first, cell, once, 4, p.negative, p.exponent + w.exponent) &
-           add_words(second, cell, twice, 6, false, 2 * p.exponent + w.exponent);
+    good &= add_words(first, cell, once, 4, p.negative, p.exponent + w.exponent);
+    good &= add_words(second, cell, twice, 6, false, 2 * p.exponent + w.exponent);
+    return good;
 }
 
 // Groups below n_groups, weights finite and not negative: checked before anything is added.

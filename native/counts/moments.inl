@@ -101,9 +101,13 @@ inline Partial accumulate(const Panel &p, const int32_t *order, int64_t n, const
 
 inline bool fold(const Partial &s, const Anchors &a, int l, int64_t cell, Sums first, Sums second) {
     int64_t e = a.exponent[l];
-    return add(first, cell, int64_t(lane(s.first, l)), e - 51) & add(first, cell, lane(s.first_low, l)) &
-           add(second, cell, lane(s.second, l), false, 2 * e - 52) & add(second, cell, lane(s.second_low, l)) &
-           add(second, cell, int64_t(lane(s.third, l)), 2 * e - 105) & add(second, cell, lane(s.third_low, l));
+    bool good = add(first, cell, int64_t(lane(s.first, l)), e - 51);
+    good &= add(first, cell, lane(s.first_low, l));
+    good &= add(second, cell, lane(s.second, l), false, 2 * e - 52);
+    good &= add(second, cell, lane(s.second_low, l));
+    good &= add(second, cell, int64_t(lane(s.third, l)), 2 * e - 105);
+    good &= add(second, cell, lane(s.third_low, l));
+    return good;
 }
 
 // Rows of a span in the order of their groups: group g has order[start[g] .. start[g+1]).

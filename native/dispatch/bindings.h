@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 #include "dispatch/kernels.h"
+#include "vectors/compiler.h"
 
 namespace bayeskit {
 

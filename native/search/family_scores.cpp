@@ -67,7 +67,7 @@ bool Sample::ordinary() const {
         if (!(totals_[k] > 0)) return false;
     size_t odd = 0;
     double least = LIGHTEST * totals_[classes];
-    for (size_t i = 0; i < classes * cells && fractions; ++i) odd += (mass[i] > 0) & (mass[i] < least);
+    for (size_t i = 0; i < classes * cells && fractions; ++i) odd += mass[i] > 0 && mass[i] < least;
     for (size_t c = 0; c < cells; ++c) {
         double size = std::fabs(x[c]);
         odd += (size > 0) & (size <= SMALLEST);
@@ -210,7 +210,7 @@ Score score(const Sample &s, const Terms &terms, double more, bool atom, double 
     }
     for (size_t e = 0; e < s.entries; ++e)
         if (std::isnan(value[e])) value[e] = far_log(s, terms, e);
-    auto summed = [&](size_t from, size_t to, double &total, double &largest) {
+    auto summed = [&, &value = room.value](size_t from, size_t to, double &total, double &largest) {
         constexpr size_t STRANDS = 4;  // additions wait for each other
         double sums[STRANDS] = {}, most[STRANDS] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         for (size_t e = from; e < to; ++e) {

@@ -106,7 +106,8 @@ public:
         Pair &s = sum[size_t(j)];
         constexpr double MOST = 0x1p62;
         if (!(std::fabs(s.above * up) < MOST && std::fabs(s.below * down) < MOST)) return false;  // above what was said
-        bool inside = bayeskit::add(to, 0, int64_t(s.above * up), -cut) & bayeskit::add(to, 0, int64_t(s.below * down), unit);
+        bool inside = bayeskit::add(to, 0, int64_t(s.above * up), -cut);
+        inside &= bayeskit::add(to, 0, int64_t(s.below * down), unit);
         carry_cell(to.limb, to.length);
         s = {0, 0};
         return inside;

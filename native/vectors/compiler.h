@@ -11,6 +11,9 @@
 #include <string.h>
 #define __builtin_memcpy memcpy
 #define __builtin_fabs fabs
+#define __builtin_ceil ceil
+#define __builtin_floor floor
+#define __builtin_sqrt sqrt
 #define __builtin_inf() ((double) INFINITY)
 #define __builtin_nan(text) ((double) NAN)
 #define __builtin_prefetch(...) ((void) 0)
@@ -28,6 +31,10 @@ static inline int __builtin_ctzll(unsigned long long x) {
     unsigned long i;
     _BitScanForward64(&i, x);
     return int(i);
+}
+static inline bool __builtin_mul_overflow(size_t a, size_t b, size_t *product) {
+    *product = a * b;
+    return a && *product / a != b;
 }
 static inline int __builtin_popcountll(unsigned long long x) {
     int n = 0;

@@ -2,7 +2,7 @@
 
 Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
               RiskClassifier
-Networks      Network learn_network read_bif write_bif
+Networks      Network learn_network read_bif write_bif read_network write_network
 Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
 Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions     Costs decide bayes_error; bayes_rule independence
@@ -37,7 +37,9 @@ _PLACES = {
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
+    "read_network": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
+    "write_network": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
     "Reading": "bayeskit.engines.reading",
     "load": "bayeskit.estimators.files",
@@ -66,6 +68,7 @@ _PLACES = {
     "Confusion": "bayeskit.evaluation.confusion",
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
+    "Stream": "bayeskit.estimators.stream",
     "export": "bayeskit.targets.door",
     "register_onnx": "bayeskit.estimators.onnx",
 }

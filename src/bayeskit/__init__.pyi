@@ -29,12 +29,15 @@ from bayeskit.estimators.knn import KNNBayes as KNNBayes
 from bayeskit.estimators.naive import NaiveBayes as NaiveBayes
 from bayeskit.estimators.network import Network as Network
 from bayeskit.estimators.network import read_bif as read_bif
+from bayeskit.estimators.network import read_network as read_network
 from bayeskit.estimators.network import write_bif as write_bif
+from bayeskit.estimators.network import write_network as write_network
 from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
 from bayeskit.estimators.onnx import register_onnx as register_onnx
 from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
 from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
 from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
+from bayeskit.estimators.stream import Stream as Stream
 from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.estimators.venn import VennAbers as VennAbers
 from bayeskit.evaluation.compare import compare as compare
@@ -79,6 +82,7 @@ __all__ = [  # noqa: RUF022
     "ProbabilityForest",
     "Reading",
     "RiskClassifier",
+    "Stream",
     "TAN",
     "VennAbers",
     "bayes_error",
@@ -100,9 +104,11 @@ __all__ = [  # noqa: RUF022
     "panel",
     "plots",
     "read_bif",
+    "read_network",
     "register_onnx",
     "report",
     "smoothing",
     "write_bif",
+    "write_network",
 ]
 __version__: str

@@ -105,6 +105,28 @@ def test_costs_without_a_class_are_refused_before_anything_is_written(run: Any, 
     assert "no row for class 'pneumonia'" in err
 
 
+def test_rows_that_are_too_dear_to_decide_are_left_undecided(run: Any, model: str, here: Path) -> None:
+    """Costs of 0 and 1 by hand: the least expected cost is 1 - max P, and at most the price of leaving a row."""
+    code, out, _ = run("predict", model, "first.csv", "--keep", "id", "--reject", "0.1", "--json")
+    assert code == 0
+    rows = json.loads(out)
+    sure = [max(value for name, value in row.items() if name.startswith("P(")) for row in rows]
+    assert {p < 0.9 for p in sure} == {True, False}
+    assert [row["action"] for row in rows] == [
+        row["prediction"] if p >= 0.9 else None for row, p in zip(rows, sure, strict=True)
+    ]
+    assert [row["expected_cost"] for row in rows] == pytest.approx([min(1 - p, 0.1) for p in sure])
+    (here / "costs.csv").write_text("true;rest;treat\ncold;0;2\nflu;3;1\npneumonia;50;1\n", encoding="utf-8")
+    code, out, _ = run(
+        "predict", model, "first.csv", "--keep", "id", "--costs", "costs.csv", "--reject", "0.8", "--json"
+    )
+    for row in json.loads(out):
+        rest = 3 * row["P(flu)"] + 50 * row["P(pneumonia)"]
+        treat = 2 * row["P(cold)"] + row["P(flu)"] + row["P(pneumonia)"]
+        assert row["expected_cost"] == pytest.approx(min(rest, treat, 0.8))
+        assert row["action"] == (None if min(rest, treat) > 0.8 else "rest" if rest <= treat else "treat")
+
+
 def test_sets_of_classes_are_those_of_the_model(run: Any) -> None:
     run("fit", "all.parquet", "--target", "diagnosis", "--ignore", "id", "--coverage", "0.9", "-o", "sets.bayes")
     asked = ("--keep", "id", "--coverage", "0.95", "--novelty", "-o", "sets.parquet")

@@ -32,7 +32,7 @@ def test_a_user_learns_updates_forgets_and_predicts(here: Path) -> None:
     predict = typed("predict", "first.bayes", "second.csv", "--keep", "id", "-o", "out.csv")
     assert (predict.returncode, predict.stdout) == (
         0,
-        "300 rows answered in out.csv\n\nnext: bayeskit explain first.bayes second.csv --row 1\n",
+        "300 rows answered in out.csv\n\nnext: bayeskit explain first.bayes second.csv --ignore id --row 1\n",
     )
 
 
@@ -115,8 +115,18 @@ def test_progress_is_shown_on_a_terminal_only(here: Path, more: list[str], said:
 def test_an_interrupted_pipe_is_no_error(here: Path, model: str) -> None:
     line = f"{sys.executable} -m bayeskit.cli predict {model} all.parquet --keep all | head -1"
     found = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=ENVIRONMENT, capture_output=True, text=True)
-    assert "Traceback" not in found.stderr
+    assert found.stderr == ""
+    assert found.returncode == 0
     assert found.stdout.count("\n") == 1
+
+
+def test_a_terminal_without_the_letters_shows_others(here: Path, model: str) -> None:
+    (here / "umlaut.csv").write_text("a,b\n1,Köln\n2,Zürich – „x“\n" * 5, encoding="utf-8")
+    words = [sys.executable, "-m", "bayeskit.cli", "fit", "umlaut.csv", "--target", "b"]
+    plain = ENVIRONMENT | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    found = subprocess.run(words, env=plain, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "K?ln" in found.stdout
 
 
 def test_a_shell_completes_commands() -> None:

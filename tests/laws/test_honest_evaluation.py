@@ -74,6 +74,7 @@ OWN: dict[tuple[str, str], list[Any]] = {
     ("NaiveBayes", "smoothing"): [0.0, 3.0, MEstimate(2.0)],
     ("NaiveBayes", "backoff"): [0.1],
     ("AODE", "n"): [2],
+    ("Calibrated", "method"): ["sigmoid", "isotonic", "beta", "auto"],
     ("Conformal", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],
     ("Conformal", "coverage"): [0.5],
     ("VennAbers", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],

@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "score": (X, Y),
     "log_prior": (),
     "summary": (),
+    "value_of_information": (X[:1].assign(z=np.nan),),
 }
 INNER = re.compile(r"get_|set_|flips|fold_spec|with_model|settings_to_save|spec|honest_log_proba|table_reader|program")
 METHODS = sorted(

@@ -19,6 +19,7 @@ from bayeskit.cli.options import (
     LabelledTable,
     ModelOption,
     OtherTarget,
+    Reject,
     Settings,
     Target,
     Weight,
@@ -57,6 +58,7 @@ class EvaluationOptions:
     groups: Annotated[str | None, typer.Option(help="A column, no feature, whose values keep rows together.")] = None
     seed: Annotated[int, typer.Option(help="Of the random division.")] = 0
     costs: CostsFile = None
+    reject: Reject = None
     weight: Weight = None
     sample: LabelledTable = None
 
@@ -77,7 +79,19 @@ class EvaluationOptions:
     def others(self) -> Json:
         """The other arguments of evaluate and compare."""
         costs = None if self.costs is None else bk.Costs(self.costs)
-        return {"costs": costs, "groups": self.groups, "sample_weight": self.weight, "random_state": self.seed}
+        return {
+            "costs": costs,
+            "reject": self.reject,
+            "groups": self.groups,
+            "sample_weight": self.weight,
+            "random_state": self.seed,
+        }
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is at stake, as typed."""
+        given = {"--costs": self.costs, "--reject": self.reject, "--weight": self.weight, "--groups": self.groups}
+        return tuple(str(word) for option, value in given.items() if value is not None for word in (option, value))
 
     @property
     def divides(self) -> bool:
@@ -140,7 +154,9 @@ def evaluate(
         with notes(say) as messages:
             found = Task(model or "naive", target, source, options, settings, split_names(by)).evaluate(say)
         groups = ("--by", ",".join(split_names(by))) if by else ()
-        then = command_line("report", *source.words, "--target", target, "--model", model or "naive", *groups)
+        then = command_line(
+            "report", *source.words, "--target", target, "--model", model or "naive", *groups, *judging.words
+        )
     else:
         if model is not None or settings.given or options.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")

@@ -106,8 +106,8 @@ def draw(
 
 
 def _load(file: Path) -> bk.Network:
-    if file.name.endswith((".bif", ".bif.gz")):
-        return bk.read_bif(file)
+    if not file.name.endswith(".bayes"):
+        return bk.read_network(file)
     network = bk.load(file)
     if not isinstance(network, bk.Network):
         raise InputError(f"{file}: this is a {type(network).__name__}, not a network")

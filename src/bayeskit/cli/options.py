@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -41,6 +43,12 @@ ModelFile = Annotated[Path, typer.Argument(help="A .bayes model file.", show_def
 Target = Annotated[str, typer.Option("--target", "-t", help="The column with the classes.", show_default=False)]
 Weight = Annotated[str | None, typer.Option(help="A column with the weights of the rows.")]
 Prior = Annotated[str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9")]
+Reject = Annotated[
+    float | None,
+    typer.Option(
+        help="The cost of leaving a row undecided; without --costs being wrong costs 1, so 0.3 asks for 70 % certainty."
+    ),
+]
 CostsFile = Annotated[
     Path | None, typer.Option(help="A CSV table of costs: a row for each class, a column for each action.")
 ]
@@ -260,7 +268,11 @@ def command(app: typer.Typer, function: Callable[..., None], example: str) -> No
 
     def run(**given: object) -> None:
         made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        function(**given, **made)
+        try:
+            function(**given, **made)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough; what is left is written to nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     vars(run)["__signature__"] = Signature(parameters)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,7 +11,7 @@ import typer
 
 from bayeskit.arrays import ColumnNames, PriorLike, TableLike
 from bayeskit.cli.destination import ANSWERS, REPORT, Force, check_output
-from bayeskit.cli.options import CostsFile, ModelFile, Prior, command, prior_of, split_names
+from bayeskit.cli.options import CostsFile, ModelFile, Prior, Reject, command, prior_of, split_names
 from bayeskit.cli.output import Saying, command_line, notes, standard_output
 from bayeskit.cli.sources import Cluster, Rows, open_source, with_dates
 from bayeskit.errors import FileError, InputError, UsageError
@@ -82,6 +82,7 @@ def predict(
     keep: Annotated[list[str] | None, typer.Option(help="Columns to carry through: id, or all.")] = None,
     prior: Prior = None,
     costs: CostsFile = None,
+    reject: Reject = None,
     evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
     coverage: Annotated[
         float | None,
@@ -128,12 +129,14 @@ def predict(
     given = prior_of(prior, asker.model.classes.tolist())
     wanted: dict[str, Any] = {
         "costs": None if costs is None else bk.Costs(costs),
+        "reject": reject,
         "evidence": evidence,
         "reasons": reasons,
     }
     if asker.kind == "RiskClassifier":  # by name, as the class would bring scikit-learn
         asker.pool.check_acts()
         wanted["costs"] = wanted["costs"] or asker.pool.costs_
+        wanted["reject"] = asker.pool.reject_cost if reject is None else reject
     if asker.kind == "Conformal":
         wanted |= {"coverage": asker.pool.coverage if coverage is None else coverage, "novelty": novelty}
     elif coverage is not None or novelty:
@@ -150,7 +153,11 @@ def predict(
             shape = "safe csv" if spreadsheet_safe else shape
             done = predict_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)
     if output is not None:
-        then = command_line("explain", file, *rows.words, "--row", 1)
+        names = asked.table.fields.names if kept == "all" else kept
+        beside = [name for name in names if name not in asker.model.schema.names]
+        beside += [name for name in split_names(rows.ignore) if name not in beside]
+        words = replace(rows, ignore=beside or None).words
+        then = command_line("explain", file, *words, "--row", 1)
         say.answer(
             f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": messages}, then
         )

@@ -115,6 +115,7 @@ def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> 
     excluded |= {options.groups: "keeps rows together (--groups)"} if options.groups else {}
     excluded |= {options.weight: "the weight of a row (--weight)"} if options.weight else {}
     given = {"costs": options.costs and f"Costs({str(options.costs)!r})"}
+    given |= {"reject": "" if options.reject is None else repr(options.reject)}
     given |= {"groups": options.groups and repr(options.groups)}
     given |= {"sample_weight": options.weight and repr(options.weight)}
     read = "X" if rows.place == "-" else _python(taken)

@@ -34,7 +34,10 @@ class PriorShift:
     def __str__(self) -> str:
         rows = [[str(c), f"{a:.4f}", f"{b:.4f}"] for c, a, b in zip(self.classes, self.old, self.new, strict=True)]
         end = "" if self.converged else f"; not settled after {self.iterations} steps"
-        return align([["class", "old prior", "new prior"], *rows], left=1) + f"\n\n{self.gain:.2f} nats gained{end}"
+        return (
+            align([["class", "old prior", "new prior"], *rows], left=1)
+            + f"\n\nthe new shares raise the log-likelihood of the rows by {self.gain:.2f}{end}"
+        )
 
 
 def prior_shift(classes: Array, log_posterior: Float, log_prior: Float, weight: Float | None = None) -> PriorShift:

@@ -50,7 +50,6 @@ class Facts:
     columns: int  # that are not constant, as the next two
     numeric: int
     coded: int
-    holes: float  # share of cells
     holed: tuple[str, ...]  # columns that have some
 
 
@@ -67,6 +66,7 @@ class Candidate:
     sizes: tuple[int, ...] = ()  # numbers of neighbours that stand each for themselves
     helps: Callable[[Facts], str] = lambda facts: ""  # why not, if it cannot
     cost: float = 1.0  # of judging it, that of the first candidate being 1
+    share: float = 0.0  # its weight in a pool that is not judged; 0 where it is not in one
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,8 @@ class CandidateRun:
         rows = float(model.weights.sum())
         every = schema.names, schema.numeric, schema.coded
         names, numeric, coded = (set(some) - self.drawn.constant for some in every)
-        holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
-        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
+        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holed)
 
     def evaluate(
         self,
@@ -111,9 +110,21 @@ class CandidateRun:
             )
         return found, skipped
 
+    def unjudged(
+        self, wanted: list[Candidate], callback: Callable[[int, int, str], object] | None
+    ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
+        """The members of a pool whose weights are known beforehand: nothing is predicted for them."""
+        for done, candidate in enumerate(wanted):
+            if callback is not None:
+                callback(done, len(wanted), candidate.name)
+        jobs = [(candidate, Job(candidate.make().spec(), self._see(candidate.view)[0])) for candidate in wanted]
+        return [CrossFitter(candidate, self.plan, job).unjudged() for candidate, job in jobs], []
+
     def pool(self, evaluated: Sequence[CandidatePrediction]) -> Pool:
         """How much each counts."""
         plan = self.plan
+        if not all(len(v.log_posterior) for v in evaluated):
+            return Pool.unjudged(np.array([v.share for v in evaluated]), len(self.reader.classes))
         rows = float(np.mean([train.mass.sum() for train in plan.trains]))
         base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
         added = np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1)
@@ -121,6 +132,8 @@ class CandidateRun:
 
     def entry(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
         """What became of it."""
+        if not len(member.log_posterior):
+            return LeaderboardEntry(member.name, np.nan, float(weight), np.nan, "not judged")
         given = member.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
         return LeaderboardEntry(member.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")

@@ -25,11 +25,12 @@ class CandidatePrediction:
     """What a member would have said of the rows of a plan, and how to make the member."""
 
     name: str
-    log_posterior: Float  # (m, K)
+    log_posterior: Float  # (m, K), or (0, K) where it is not judged
     job: Job  # what is to be learned from all rows
     counts: object  # members of which this is equal count the same
     make: Callable[[Model], Member]  # of that
     seconds: float = 0.0  # that learning all rows may take
+    share: float = 0.0  # its weight where it is not judged
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,13 @@ class CrossFitter:
         models = self.plan.models(self.job.spec, known)
         found = np.concatenate([asked(model, block) for model, block in models])
         for i, k in enumerate(candidate.sizes):
-            name = f"{k} nearest"
+            yield self._of_size(k, found[:, i])
 
-            def make(model: Model, k: int = k, name: str = name) -> Member:
-                return self._member(name, candidate.make(k), model)
-
-            yield self._prediction(name, found[:, i], make)
+    def unjudged(self) -> CandidatePrediction:
+        """The one member that stands in a pool that is not judged: neighbours by the middle number of them."""
+        sizes, nothing = self.candidate.sizes, np.empty((0, len(self.plan.known.classes)))
+        found = self._of_size(sizes[len(sizes) // 2], nothing) if sizes else self._without_weights(nothing)
+        return replace(found, share=self.candidate.share)
 
     def predict_weighted(self) -> Iterator[CandidatePrediction]:
         """With fitted weights, and without if it stands so too."""
@@ -80,6 +82,10 @@ class CrossFitter:
             return self._member(name, self.candidate.make(), replace(model, weighting=weighting))
 
         yield self._prediction(name, logs, make)
+
+    def _of_size(self, k: int, log_posterior: Float) -> CandidatePrediction:
+        name = f"{k} nearest"
+        return self._prediction(name, log_posterior, lambda model: self._member(name, self.candidate.make(k), model))
 
     def _without_weights(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name

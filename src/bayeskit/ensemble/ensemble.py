@@ -31,6 +31,7 @@ from bayeskit.model.posterior import log_prior
 from bayeskit.model.program import TableInputs
 from bayeskit.portable.program import Program
 
+QUICK = 14_000  # rows up to which a fast pool has several members
 STEPPED = 100_000  # different rows by which the weights of the members move when more are learned
 
 
@@ -39,7 +40,7 @@ class Search:
     """Which candidates are tried, and for how long."""
 
     candidates: Callable[[Facts], Sequence[Candidate]]  # the most useful first
-    fast: bool = False  # the first alone, with fitted weights
+    fast: bool = False  # some, with weights that are known beforehand; of many rows the first alone
     deadline: Deadline = Deadline()
     max_candidates: int | None = None
     callback: Callable[[int, int, str], object] | None = None  # of what is done, of how many, and the next name
@@ -54,7 +55,8 @@ class Search:
             else:
                 found.append(candidate)
         if self.fast:
-            found = [replace(found[0], plain=False)]
+            few = facts.rows <= QUICK
+            found = [c for c in found if c.share] if few else [replace(found[0], plain=False, share=0.0)]
         return found[: self.max_candidates], skipped
 
 
@@ -81,7 +83,8 @@ class Ensemble:
             return cls(reader, (), Pool.empty(1), Leaderboard((), 0))
         wanted, skipped = search.select(run.facts)
         with single_threaded_blas():  # its threads cost more than they save in matrices of this size
-            evaluated, failed = run.evaluate(wanted, search.callback)
+            judge = run.unjudged if search.fast and wanted[0].share else run.evaluate
+            evaluated, failed = judge(wanted, search.callback)
             pool = run.pool(evaluated)
             made, lost = run.learn(_heaviest_first(evaluated, pool), {}, search.deadline)
             while lost:  # others may take their place

@@ -22,10 +22,11 @@ from bayeskit.model.model import Model
 def marginal(ensemble: Ensemble, name: str, prior: PriorLike = None) -> Marginal:
     """p(x | c) = p(x) P(c | x) / P(c) of one column: P(c | x) is the pool's answer to rows that have no other value.
 
-    P(c) is its answer to a row without any value, and p(x) is that of the model which reads the table for the members.
+    P(c) is its answer to a row without any value, and p(x) is that of the model which reads the table for the members,
+    between the least and the greatest value seen.
     """
     reader = ensemble.reader.model_
-    plain = marginal_of_model(reader, name, prior)
+    plain = _within_seen(marginal_of_model(reader, name, prior))
     values = pa.array(plain.values)
     rows = len(values) + 1  # the last has no value
     asked = pa.concat_arrays([values, pa.nulls(1, values.type)])
@@ -37,7 +38,18 @@ def marginal(ensemble: Ensemble, name: str, prior: PriorLike = None) -> Marginal
     said = log_softmax(scores, axis=1)
     with np.errstate(divide="ignore"):
         whole = np.logaddexp.reduce(plain.log_density + np.log(plain.prior), axis=1, keepdims=True)
+        whole -= np.logaddexp.reduce(whole[:, 0] + np.log(plain.weights))
     return replace(plain, prior=np.exp(said[-1]), log_density=whole + said[:-1] - said[-1], weight=1.0)
+
+
+def _within_seen(plain: Marginal) -> Marginal:
+    """Without the values beyond those seen: a normal density has mass below 0 where no row can be."""
+    if not plain.continuous or not np.isfinite(plain.seen).all():
+        return plain
+    low, high = plain.seen
+    kept = [i for i, value in enumerate(plain.values) if low <= value <= high]
+    values = [plain.values[i] for i in kept]
+    return replace(plain, values=values, weights=plain.weights[kept], log_density=plain.log_density[kept])
 
 
 def _log_posterior(member: Member, reader: Model, name: str, table: list[Any]) -> Float:

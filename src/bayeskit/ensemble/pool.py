@@ -16,6 +16,7 @@ MEMBER, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are take
 SILENT = 1e-3  # a weight below which a member is dropped
 ROUNDING = 1e-13  # share of what terms say
 FAR = 1e6  # nats: what a single term can say at most
+UNJUDGED = 1.18  # sum of the weights of a pool that is not judged
 SPARED = 5e-4  # nats per row that dropping the faintest members may cost altogether
 
 
@@ -130,6 +131,13 @@ class Pool:
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
         gain = np.where(weight > 0, (np.array(without) - loss) / mass.sum(), 0.0)
         return cls(weight, bias, gain, seen.curvature(weight, bias) + pulls)
+
+    @classmethod
+    def unjudged(cls, shares: Float, classes: int) -> Pool:
+        """With weights that are known beforehand, and no bias; where members are missing, the others count more."""
+        weight = shares * (UNJUDGED / shares.sum())
+        pulls = np.repeat([PULL, BIAS], [len(weight), classes])
+        return cls(weight, np.zeros(classes), np.zeros(len(weight)), np.diag(pulls))
 
     @classmethod
     def empty(cls, classes: int) -> Pool:

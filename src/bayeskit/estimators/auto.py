@@ -77,7 +77,8 @@ class AutoBayes(Wrapper):
     Parameters
     ----------
     fast : bool, default False
-        Take one weighted KDB alone.
+        Pool a corrected naive Bayes, a forest, neighbours and a shrunk normal by weights that are known beforehand:
+        nothing is judged. Above 14,000 rows take one weighted KDB alone.
     time_budget : float, optional
         Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
         ``summary()`` tells; the first that can be fitted is not. What is in time depends on the machine, so that the
@@ -101,6 +102,10 @@ class AutoBayes(Wrapper):
     >>> bk.AutoBayes(max_candidates=4).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
     True
     """
+
+    value_of_information: Any = Refused(
+        "pools several models, which have no one p(value | row); ask a member, or a NaiveBayes"
+    )
 
     def __init__(
         self,

@@ -23,7 +23,17 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration, calibration_of
+from bayeskit.decision.calibration import (
+    AUTO,
+    METHODS,
+    SURE,
+    Sigmoid,
+    Temperature,
+    Vector,
+    calibration,
+    calibration_of,
+    choose_method,
+)
 from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError, ModelFileError
@@ -65,10 +75,12 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     ----------
     estimator : classifier
         The classifier to calibrate; a copy is fitted.
-    method : {"temperature", "sigmoid", "isotonic"}, default "temperature"
+    method : {"temperature", "sigmoid", "isotonic", "beta", "quadratic", "vector", "auto"}, default "temperature"
         The map: all evidence weighs t times as much and the shares of the classes stay as learned; a straight line of
-        the log-odds (Platt); or a rising step function. The last two follow the shares of the classes in the rows
-        they are fitted to.
+        the log-odds (Platt); a rising step function; a line of log p and of log(1 - p) (Kull and others); a parabola
+        of the log-odds; a temperature and a bias for each class (Guo and others). ``auto`` takes the one of least
+        log-loss on rows it is not fitted to, with a penalty for each number it fits. All but the first follow the
+        shares of the classes in the rows they are fitted to.
     folds : int or splitter, default 5
         Folds whose posteriors the map is fitted to.
     random_state : int, default 0
@@ -77,6 +89,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     Attributes
     ----------
     classes_
+    method_ : str
+        The map that was taken.
 
     Examples
     --------
@@ -134,7 +148,9 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         """Take the classifier, and the map that suits what was said of the rows."""
         known = rows.counted & ~np.isnan(log_posterior).any(axis=1)
         label, weights = rows.codes[known], rows.weights[known]
-        self.calibration_ = calibration(self.method, log_posterior[known], label, weights)
+        automatic = self.method == AUTO
+        self.method_ = choose_method(log_posterior[known], label, weights) if automatic else self.method
+        self.calibration_ = calibration(self.method_, log_posterior[known], label, weights)
         self.shares_ = np.bincount(label, weights, minlength=len(rows.classes)) / weights.sum()
         self.estimator_ = fitted
         self.prior_ = None
@@ -142,8 +158,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         return self
 
     def _check_settings(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.method not in (*METHODS, AUTO):
+            raise InputError(f"method={self.method!r}: choose one of {', '.join((*METHODS, AUTO))}")
         if not isinstance(self.estimator, BayesClassifier | AutoBayes):
             raise KindError(
                 f"{type(self.estimator).__name__} is no bayeskit classifier; "
@@ -200,6 +216,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
         return self._with(prior_=shift.by_class, prior_shift_=shift)
 
+    value_of_information: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     calibrated: Any = Refused("is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)")
     partial_fit: Any = Refused(STALE)
@@ -213,7 +230,7 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
 
     def bundle(self) -> Bundle:
         numbers = {"shares": self.shares_, **self.calibration_.numbers()}
-        notes = {"prior": describe(self.prior_)}
+        notes = {"prior": describe(self.prior_)} | ({"chosen": self.method_} if self.method == AUTO else {})
         return enclose(type(self).__name__, non_default_settings(self, "estimator"), self.estimator_, notes, numbers)
 
     @classmethod
@@ -225,7 +242,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         made.estimator_, made.shares_, made.prior_ = fitted, numbers.pop("shares"), build(notes["prior"])
         if made.prior_ is not None:
             normal_prior(made.prior_)
-        made.calibration_ = calibration_of(made.method, numbers, len(made.shares_))
+        made.method_ = str(notes.get("chosen", "")) if made.method == AUTO else made.method
+        made.calibration_ = calibration_of(made.method_, numbers, len(made.shares_))
         if made.shares_.shape != fitted.classes_.shape:
             raise ModelFileError("its map is of other classes")
         set_features(made, core(made).model_.schema)
@@ -270,7 +288,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
             return replace(plain, link=plain.link.scale(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
             return replace(plain, link=plain.link.scale(self.calibration_.slope[a], self.calibration_.shift[a] + moved))
-        why = "between more than two classes" if isinstance(self.calibration_, Sigmoid) else "in steps"
+        more = isinstance(self.calibration_, Sigmoid | Vector)
+        why = "between more than two classes" if more else "by a curve, or in steps"
         raise InputError(
             f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "
             f"calibrate by 'temperature', or ask the classifier itself (estimator_.nomogram)"

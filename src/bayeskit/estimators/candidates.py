@@ -35,16 +35,19 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
-        Candidate("corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared), cost=3.0),
+        Candidate(
+            "corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared), cost=3.0, share=0.45
+        ),
         Candidate(
             "forest",
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
+            share=0.35,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, share=0.3),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
         ),
@@ -54,6 +57,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             view="scores",
             counts="normal",
             helps=_some_numbers,
+            share=0.08,
         ),
         Candidate(
             "sets of up to three columns",

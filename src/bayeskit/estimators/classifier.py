@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -24,12 +25,16 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.data.frame import kind_of
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.information import InformationValue, value_of_columns
 from bayeskit.decision.shift import PriorShift, prior_shift
+from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.explaining import explain_rows, find_flips
 from bayeskit.estimators.frames import predict_frame
 from bayeskit.estimators.learner import Learner
 from bayeskit.estimators.views import Views
+from bayeskit.evaluation.grouping import table_columns
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.marginal import Marginal, marginal
@@ -103,15 +108,17 @@ class BayesClassifier(Views, Learner):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
-        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
-        speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
+        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
+        log p(row), ``reasons`` so many columns that speak most for the prediction. The frame is of the kind X was: on
+        Spark the executors work it out.
         """
-        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
+        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
         return predict_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
@@ -165,6 +172,43 @@ class BayesClassifier(Views, Learner):
         found = marginal(self.model_, find_column(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
 
+    def value_of_information(
+        self,
+        X: TableLike,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+        columns: Sequence[str] | None = None,
+        prior: PriorLike = None,
+    ) -> InformationValue:
+        """Which missing value of a row is worth its price: what knowing each is expected to save.
+
+        By the model's own p(value | row): levels and whole numbers are summed over, numbers integrated.
+
+        Parameters
+        ----------
+        X : table
+            One row, with the values that are not known missing.
+        costs : Costs, mapping, frame or path, optional
+            A row for each class and a column for each action; None is 0/1.
+        prices : mapping, optional
+            What it costs to know a column, by name; 0 unless given.
+        columns : sequence of str, optional
+            Only these; all that are missing unless given.
+
+        Returns
+        -------
+        InformationValue
+            ``frame()`` has the columns "column", "saving", "price" and "net"; ``best`` is the one to ask for first.
+        """
+        check_is_fitted(self, "model_")
+        self._predictor(X)
+        given = {name: values.to_pylist() for name, values in table_columns(X) if name in self.model_.schema.names}
+        if any(len(values) != 1 for values in given.values()):
+            raise InputError("value_of_information() judges one row at a time; give a table of one row")
+        known = {name: v for name, (v,) in given.items() if v is not None and v == v}
+        table = Costs.of(costs, self.classes_.tolist())
+        return value_of_columns(self.model_, known, self.model_.log_prior(prior), table, columns, prices)
+
     def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(class), (K,): the model's own, or that of ``prior``."""
         check_is_fitted(self, "model_")
@@ -186,7 +230,7 @@ class BayesClassifier(Views, Learner):
     ) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
-        The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
+        The map is fitted to what it says of these rows. To calibrate on the
         rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
         """
         from bayeskit.estimators.calibrated import Calibrated

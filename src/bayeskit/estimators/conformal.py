@@ -268,6 +268,7 @@ class Conformal(AnyWrapper):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
         coverage: float | None = None,
@@ -284,8 +285,8 @@ class Conformal(AnyWrapper):
         """
         coverage = self.coverage if coverage is None else coverage
         least_p(coverage)
-        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons, "coverage": coverage, "novelty": novelty}
-        return self._frame(X, keep, prior, wanted)
+        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
+        return self._frame(X, keep, prior, {**wanted, "coverage": coverage, "novelty": novelty})
 
     @property
     def promise(self) -> str:

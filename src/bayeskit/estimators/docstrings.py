@@ -24,6 +24,9 @@ ROWS = {  # parameters of methods
         Columns of X to keep beside the answers, or "all"; also such that are no features.""",
     "costs": """Costs or mapping, optional
         Adds the action of least expected cost, and that cost.""",
+    "reject": """float, optional
+        The cost of leaving a row undecided: no action is given where the least expected cost is above it. Being wrong
+        costs 1 unless there are costs.""",
     "evidence": """bool, default False
         Adds log p(row).""",
     "reasons": """int, default 0
@@ -43,7 +46,7 @@ ROWS = {  # parameters of methods
         The class it is compared with; needed with more than two classes.""",
     "column": """str
         Its name.""",
-    "method": """{"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+    "method": """{"sigmoid", "isotonic", "temperature", "beta", "quadratic", "vector", "auto"}, default "sigmoid"
         The map that is fitted, as in ``Calibrated``.""",
     "other": """classifier
         Another one of the same kind and settings.""",

@@ -18,7 +18,7 @@ from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeTable
-from bayeskit.networks import bif
+from bayeskit.networks import bif, interchange
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
@@ -435,3 +435,37 @@ def write_bif(network: Network, path: FilePath) -> None:
         Where to write; an existing file is replaced.
     """
     bif.write_bif(network.network_, path)
+
+
+def read_network(path: FilePath) -> Network:
+    """The network of a file in a format that other programs write: BIF, XMLBIF, or the JSON of a Gaussian network.
+
+    Parameters
+    ----------
+    path : path
+        A file that ends in .bif, in .xml, .xmlbif or .bifxml, or in .json; perhaps gzipped, with .gz behind it.
+
+    Returns
+    -------
+    Network
+        With the graph and the probabilities of the file.
+
+    Raises
+    ------
+    NetworkError
+        The file is no Bayesian network, or its ending says nothing.
+    """
+    return Network.of(interchange.read_network(path))
+
+
+def write_network(network: Network, path: FilePath) -> None:
+    """Write a network for other programs: BIF, XMLBIF, or, of numbers alone, JSON, as the ending says.
+
+    Parameters
+    ----------
+    network : Network
+        A network with tables.
+    path : path
+        Where to write; an existing file is replaced. Ends as in ``read_network``.
+    """
+    interchange.write_network(network.network_, path)

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, Code, Float, Frame, Json, Label, Seed, TableLike
+from bayeskit.arrays import Array, Code, CostsLike, Float, Frame, Json, Label, Seed, TableLike
 from bayeskit.data.frame import frame
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.information import InformationValue, rank_values
 from bayeskit.errors import InputError
 from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.estimators.node_table import NodeTable
@@ -84,6 +86,49 @@ class Questions:
         """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
         check_levels(self.fitted.network, "a calculation by hand")
         return work_query(self.fitted.network, target, evidence or {})
+
+    def value_of_information(
+        self,
+        target: str,
+        evidence: Mapping[str, object] | None = None,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> InformationValue:
+        """Which node is worth looking at before a decision about another: what knowing its state is expected to save.
+
+        Parameters
+        ----------
+        target : str
+            The node the costs are of.
+        costs : Costs or mapping, optional
+            A row for each state of the target and a column for each action; None is 0/1.
+        prices : mapping, optional
+            What it costs to know a node, by name; 0 unless given.
+
+        Returns
+        -------
+        InformationValue
+            ``frame()`` has the columns "column", "saving", "price" and "net"; ``best`` is the node to look at first.
+        """
+        network, given = self.fitted.network, dict(evidence or {})
+        network.check_coded(target)
+        if target in given:
+            raise InputError(f"{target!r} is in the evidence, so nothing is to be decided about it; leave it out")
+        states = self.states(target)
+        table = Costs.of(costs, list(states))
+        good = table.matrix_for(list(states))
+        most = good.max()
+        now = np.array([self.query(target, given)[state] for state in states]) @ (most - good)
+        saving = {}
+        for node in network.coded:
+            if node != target and node not in given:
+                both = self.query([target, node], given)
+                joint = np.array([[both[t, v] for t in states] for v in self.states(node)])
+                worth = joint @ (most - good)  # (states of the node, actions)
+                saving[node] = max(float(worth.max(axis=1).sum() - worth.sum(axis=0).max()), 0.0)
+        best = int(np.argmax(now))
+        numbers = tuple(node for node in network.numbers if node not in given)
+        return rank_values(saving, prices, table.actions[best], float(most - now[best]), numbers)
 
     def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, Any]:
         """P(node | evidence) of every node at once; of numbers as ``query`` gives it."""

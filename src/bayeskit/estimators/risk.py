@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.decision.costs import Costs, Decision, decide
+from bayeskit.decision.information import InformationValue
 from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
@@ -207,6 +209,18 @@ class RiskClassifier(AnyWrapper):
         assert isinstance(inner, Conformal)
         return inner
 
+    def value_of_information(
+        self,
+        X: TableLike,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+        columns: Sequence[str] | None = None,
+        prior: PriorLike = None,
+    ) -> InformationValue:
+        check_is_fitted(self)
+        costs = self.costs_ if costs is None else costs
+        return self.base_.value_of_information(X, costs, prices, columns, prior)
+
     def predict_frame(
         self,
         X: TableLike,
@@ -214,19 +228,22 @@ class RiskClassifier(AnyWrapper):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         check_is_fitted(self)
         self.check_acts()
-        costs = self.costs_ if costs is None else costs
-        return super().predict_frame(X, keep, prior, costs=costs, evidence=evidence, reasons=reasons)
+        costs, reject = self.costs_ if costs is None else costs, self.reject_cost if reject is None else reject
+        return super().predict_frame(X, keep, prior, costs=costs, reject=reject, evidence=evidence, reasons=reasons)
 
     def check_acts(self) -> None:
-        """Refuse to put actions beside rows where it may abstain."""
-        if self.may_abstain:
+        """Refuse to put actions beside rows where it may abstain for another reason than their cost."""
+        others = self.threshold, self.outlier, self.novelty, self.reject if self.reject_cost is None else None
+        if any(reason is not None for reason in others):
             raise KindError(
-                "predict_frame(): RiskClassifier may abstain, which its columns do not show; call predict, or decide"
+                "predict_frame(): RiskClassifier may abstain by threshold, outlier, novelty or set, which its columns "
+                "do not show; call predict, or decide"
             )
 
     def counterfactual(

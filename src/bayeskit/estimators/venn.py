@@ -187,6 +187,7 @@ class VennAbers(AnyWrapper):
     nomogram: Any = Refused(
         "has steps in place of points that add up; ask the classifier inside: estimator_.nomogram()"
     )
+    value_of_information: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
     partial_fit: Any = Refused(STALE)
     forget: Any = Refused(STALE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import update_wrapper
 from types import MethodType
@@ -29,6 +29,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.data.schema import Schema
+from bayeskit.decision.information import InformationValue
 from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
@@ -153,15 +154,17 @@ class Wrapper(Surface, BaseEstimator):
         prior: PriorLike = None,
         *,
         costs: CostsLike = None,
+        reject: float | None = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
-        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
-        speak most for the prediction.
+        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
+        log p(row), ``reasons`` so many columns that speak most for the prediction.
         """
-        return self._frame(X, keep, prior, {"costs": costs, "evidence": evidence, "reasons": reasons})
+        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
+        return self._frame(X, keep, prior, wanted)
 
     def _frame(self, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Json) -> Frame:
         check_is_fitted(self)
@@ -204,6 +207,26 @@ class Wrapper(Surface, BaseEstimator):
         """p(x | c) of one column by itself, of the classifier inside."""
         check_is_fitted(self)
         return self.base_.marginal(column, prior, names)
+
+    def value_of_information(
+        self,
+        X: TableLike,
+        costs: CostsLike = None,
+        prices: Mapping[str, float] | None = None,
+        columns: Sequence[str] | None = None,
+        prior: PriorLike = None,
+    ) -> InformationValue:
+        """Which missing value of a row is worth its price, by the classifier inside.
+
+        Parameters
+        ----------
+        prices : mapping, optional
+            What it costs to know a column, by name; 0 unless given.
+        columns : sequence of str, optional
+            Only these; all that are missing unless given.
+        """
+        check_is_fitted(self)
+        return self.base_.value_of_information(X, costs, prices, columns, prior)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(class), (K,): the model's own, or that of ``prior``."""

@@ -20,6 +20,7 @@ from bayeskit.plots.style import Display
 
 FEW = 20  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
+SHOWN = 15  # classes of a table of all against all
 
 
 @with_scores(TABLE_SCORES)
@@ -221,9 +222,13 @@ class Confusion(TableRepr):
         return ConfusionDisplay(self.matrix, self.labels.tolist(), list(self.others)).plot(ax)
 
     def _title(self) -> str:
-        return f"accuracy {self.accuracy:.2%}"
+        folded = len(self.labels) > SHOWN
+        what = f"; of {len(self.labels):,} classes the {SHOWN} with most mistakes (frame() has all)" if folded else ""
+        return f"accuracy {self.accuracy:.2%}{what}"
 
     def _lines(self) -> list[list[str]]:
+        if len(self.labels) > SHOWN:
+            return self._most_mistaken()
         head = ["true \\ predicted", *map(str, self.labels), *map(str, self.others), *RATES]
         rates = [getattr(self, rate) for rate in RATES]
         body = [
@@ -231,6 +236,19 @@ class Confusion(TableRepr):
             for label, row in zip(self.labels.tolist(), self.matrix, strict=True)
         ]
         return [head, *body]
+
+    def _most_mistaken(self) -> list[list[str]]:
+        """The classes with most mistakes, each with what it is mistaken for most: a table of all would be too wide."""
+        wrong = self.matrix.copy()
+        np.fill_diagonal(wrong, 0.0)
+        names, rates = [*map(str, self.labels), *map(str, self.others)], [getattr(self, rate) for rate in RATES]
+        found = [["true", "weight", "wrong", "mostly predicted as", *RATES]]
+        for i in np.argsort(-wrong.sum(axis=1), kind="stable")[:SHOWN].tolist():
+            label, other = self.labels.tolist()[i], names[int(np.argmax(wrong[i]))]
+            mistaken = other if wrong[i].any() else "-"
+            shown = (f"{w:.10g}" for w in (self.true[i], wrong[i].sum()))
+            found.append([str(label), *shown, mistaken, *(_percent(rate[label]) for rate in rates)])
+        return found
 
     @property
     def right(self) -> Float:

@@ -334,9 +334,9 @@ class Evaluation(TableRepr):
         lines = [["", "value", "95 % from", "to", "baseline", "by"]]
         for name in headline:
             found = self.measures.interval(name)
-            ends = ("–" if np.isnan(x) else f"{x:.4f}" for x in (found.low, found.high))
-            value, constant = (f"{measures.value(name):.4f}" for measures in (self.measures, self.baseline))
-            lines.append([name.replace("_", " "), value, *ends, constant, found.how])
+            each = (self.measures.value(name), found.low, found.high, self.baseline.value(name))
+            shown = ("–" if np.isnan(x) else f"{x:.4f}" for x in each)
+            lines.append([name.replace("_", " "), *shown, found.how])
         return lines
 
     @property

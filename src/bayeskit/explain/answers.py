@@ -13,7 +13,7 @@ import pyarrow as pa
 from bayeskit.arrays import Bool, Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.decision.costs import Costs, decide
-from bayeskit.errors import SchemaError
+from bayeskit.errors import InputError, SchemaError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import ALL
@@ -32,16 +32,18 @@ STRENGTHS = (  # log-odds from which evidence is called so: odds of 150, 20 and 
 class Answers:
     """A batch of rows in, a batch of answers out: the kept columns, the prediction, and ``P(class)`` of every class.
 
-    ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
-    columns that speak most for or against the prediction, in words, with their share of the log-odds against the other
-    classes, ``coverage`` the set of classes that a Conformal gives with it, ``novelty`` its p-value of the row. The
-    same on every engine, in workers too.
+    ``costs`` add the action of least expected cost and that cost; where it is above ``reject`` the action is missing
+    and the cost is ``reject`` (being wrong costs 1 where there are no costs). ``evidence`` adds log p(row),
+    ``reasons`` as many columns that speak most for or against the prediction, in words, with their share of the
+    log-odds against the other classes, ``coverage`` the set of classes that a Conformal gives with it, ``novelty`` its
+    p-value of the row. The same on every engine, in workers too.
     """
 
     model: Model
     prior: Float  # (K,) log P(class), and the bias of weights that were fitted
     keep: tuple[pa.Field, ...] = ()
     costs: Costs | None = None
+    reject: float | None = None
     evidence: bool = False
     reasons: int = 0
     coverage: float | None = None
@@ -58,7 +60,9 @@ class Answers:
                 raise SchemaError(
                     f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
                 )
-        if wanted.get("costs") is not None:
+        if (reject := wanted.get("reject")) is not None and not np.isfinite(reject):
+            raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
+        if wanted.get("costs") is not None or reject is not None:
             wanted["costs"] = Costs.of(wanted["costs"], model.classes.tolist())
             wanted["costs"].matrix_for(model.classes)  # a class without costs is refused before any answer
         made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
@@ -119,7 +123,9 @@ class Answers:
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
         if self.costs is not None:
             decision = decide(proba, self.costs, self.model.classes)
-            columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
+            limit = np.inf if self.reject is None else self.reject
+            best = pa.array(decision.best, mask=decision.cost > limit)
+            columns += [_array(self.costs.actions).take(best), pa.array(np.minimum(decision.cost, limit))]
         columns += [] if evidence is None else [pa.array(evidence)]
         columns += [] if sets is None else [pa.array(name_sets(sets, self.model.classes.tolist()), pa.string())]
         columns += [] if novelty is None else [pa.array(novelty)]

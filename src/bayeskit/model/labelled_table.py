@@ -76,7 +76,8 @@ class LabelledTable:
         codes = np.append(levels.codes_in(classes), -1)[codes]
         if len(classes) < least:
             raise InputError(
-                f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
+                f"{f'column {y!r}' if isinstance(y, str) else 'y'} has "
+                f"{'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"
             )
         rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _number_groups(groups, n))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
@@ -78,7 +79,8 @@ class OpenTable:
         there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names
         if lacking := [n for n in given.roles.names if n not in there]:
             shown = ", ".join(opened.fields.names[:12])
-            raise SchemaError(f"{opened.place}no column is named {lacking[0]!r} (there are: {shown})")
+            near = close_names(lacking[0], opened.fields.names)
+            raise SchemaError(f"{opened.place}no column is named {lacking[0]!r}{near} (there are: {shown})")
         return opened
 
     @property
@@ -179,6 +181,17 @@ class OpenTable:
 
 def _fields(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
     return pa.schema([schema.field(name) for name in names])
+
+
+def close_names(name: str, known: Sequence[str]) -> str:
+    """What a name was perhaps meant to be, as the end of a sentence.
+
+    >>> close_names("Diagnosi", ["age", "diagnosis"])
+    "; perhaps 'diagnosis'"
+    """
+    small = {str(one).lower(): one for one in known}
+    found = get_close_matches(name.lower(), list(small), n=1, cutoff=0.75)
+    return f"; perhaps {small[found[0]]!r}" if found else ""
 
 
 def no_rows(schema: Schema, place: str) -> InputError:

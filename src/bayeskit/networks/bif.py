@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
 
@@ -131,6 +131,11 @@ _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
 
 def read_bif(path: FilePath) -> Network:
     """The network of a BIF file, gzipped or not; all states are texts."""
+    return read(path, parse)
+
+
+def read(path: FilePath, parse: Callable[[str], Network]) -> Network:
+    """The network of a text file, gzipped or not, that ``parse`` understands."""
     name = os.fspath(path)
     check_readable(name)
     try:
@@ -147,19 +152,14 @@ def read_bif(path: FilePath) -> Network:
     except NetworkError as error:
         raise NetworkError(f"{name}: {error}") from error
     except UnicodeDecodeError as error:
-        raise NetworkError(f"{name}: not text in UTF-8 ({error}); give a BIF file") from error
+        raise NetworkError(f"{name}: not text in UTF-8 ({error}); give a file of a network") from error
     except (OSError, EOFError, zlib.error) as error:
         raise NetworkError(f"{name}: cannot be read ({error}); check the path and the file") from error
 
 
 def write_bif(network: Network, path: FilePath) -> None:
     """Write a network as BIF, states as texts, gzipped if the name ends in .gz: whole or not at all."""
-    if network.normals:
-        raise NetworkError(
-            f"BIF knows levels only, and {network.numbers[0]!r} is a number; save the network as .bayes, or cut its "
-            f"numbers into intervals (cuts)"
-        )
-    data = "".join(_lines(network)).encode()
+    data = "".join(lines(network)).encode()
     if os.fspath(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     replace_file(os.fspath(path), [data])
@@ -303,7 +303,13 @@ def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], le
     return out
 
 
-def _lines(network: Network) -> Iterator[str]:
+def lines(network: Network) -> Iterator[str]:
+    """A network as BIF, part by part."""
+    if network.normals:
+        raise NetworkError(
+            f"BIF knows levels only, and {network.numbers[0]!r} is a number; save the network as .bayes, or cut its "
+            f"numbers into intervals (cuts)"
+        )
     names = {node: [_quote(str(state)) for state in network.states(node)] for node in network.nodes}
     yield "network unknown {\n}\n"
     for node, states in names.items():

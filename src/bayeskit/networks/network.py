@@ -138,7 +138,8 @@ class Network:
     def potentials(self) -> Mapping[str, Float]:
         """The tables with rows that sum to one to the last digit; files round theirs."""
         found = {}
-        for node, table in self.tables.items():
+        for node in self.coded:  # whatever the order in which tables were given
+            table = self.tables[node]
             total = table.probabilities.sum(axis=-1, keepdims=True)
             found[node] = table.probabilities / total
         return found

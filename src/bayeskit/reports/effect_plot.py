@@ -37,8 +37,9 @@ class Effects:
         if table is None or not table.names or table.single_values or len(evaluation.classes) < 2:
             return cls(None, ())
         probe = EffectProbe(evaluation.model, table, _curves(evaluation, interest))
-        found = [effect for p in _rank(table.profiles, evidence) if (effect := probe.effect(p)) is not None]
-        return cls(probe, tuple(effect for effect in found if np.isfinite(effect.bits).all()))
+        tried = (probe.effect(p) for p in _rank(table.profiles, evidence))
+        found = [effect for effect in tried if effect is not None and np.isfinite(effect.bits).all()]
+        return cls(probe, tuple(found if evidence else sorted(found, key=lambda effect: -effect.worth)))
 
     @property
     def worth(self) -> dict[str, float]:
@@ -47,7 +48,7 @@ class Effects:
 
     def section(self) -> Section | None:
         """Each column by itself, and pairs that say more together; None where none says anything."""
-        shown = sorted((e for e in self.found if e.worth >= WORTH), key=lambda e: -e.worth)[:COLUMNS]
+        shown = [effect for effect in self.found if effect.worth >= WORTH][:COLUMNS]
         if not shown or self.probe is None:
             return None
         labels = [self.probe.model.classes_.tolist()[k] for k in self.probe.curves]
@@ -81,7 +82,7 @@ def _rank(profiles: Mapping[str, Profile], evidence: Mapping[str, float] | None)
 
 
 def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect], several: bool) -> str:
-    against = "not knowing the column" if probe.optional else "the average row"
+    against = "not knowing the column" if probe.optional else "the average of the column"
     how = (
         "Each colour is a class: the higher (or further right), the more a value speaks for it, against the mean of "
         "all classes"

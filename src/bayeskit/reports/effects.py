@@ -32,9 +32,10 @@ HIDDEN = 5  # rows below which no bar is drawn, so that none stands for a single
 class Effect:
     """What each value of a column says of each class, in bits, beside how many rows have it.
 
-    The evidence of a value in a row is log-odds of the class with it, less log-odds with the column missing (or, of
-    models that need every column, less the mean over all rows). ``bits`` is the mean over rows; where a column does not
-    depend on others all rows agree, else ``low`` and ``high`` say where eight of ten rows lie.
+    The evidence of a value in a row is log-odds of the class with it, less log-odds with the column missing; of models
+    that need every column or to which a missing value says something, less the mean over the values of the column, as
+    often as rows have them. ``bits`` is the mean over rows; where a column does not depend on others all rows agree,
+    else ``low`` and ``high`` say where eight of ten rows lie.
     """
 
     name: str
@@ -83,10 +84,10 @@ class EffectProbe:
 
     @property
     def optional(self) -> bool:
-        """Whether a column may be left out."""
+        """Whether a missing value says nothing; members of a pool may take it for a level."""
         plain = self.plain
         plain = plain.estimator_ if isinstance(plain, Calibrated) else plain
-        return isinstance(plain, BayesClassifier | AutoBayes)
+        return isinstance(plain, BayesClassifier) and all(c.missing == "skip" for c in plain.model_.schema.columns)
 
     @property
     def plain(self) -> Any:
@@ -104,7 +105,8 @@ class EffectProbe:
         """
         asked, model = change_rows(self.table, rows, changed), self.plain
         with np.errstate(divide="ignore"):
-            logs = model.predict_log_proba(asked) if self.optional else np.log(model.predict_proba(asked))
+            own = isinstance(model, BayesClassifier | AutoBayes | Calibrated)
+            logs = model.predict_log_proba(asked) if own else np.log(model.predict_proba(asked))
         least = -np.log(2.0 * len(self.table))  # what was never seen counts as half a row
         logs = np.where(np.isneginf(logs), least, logs) / LOG_2
         if logs.shape[1] == 2:
@@ -114,15 +116,13 @@ class EffectProbe:
         return centred
 
     def evidence(self, rows: Int, names: Sequence[str], cells: Sequence[Sequence[Label]]) -> Float:
-        """Of values of some columns, each in every row: (rows, cells, curves)."""
+        """Of values of some columns, each in every row, less that of none where there is one: (rows, cells, curves)."""
         n, m = len(rows), len(cells)
         changed = {name: [cell[j] for cell in cells for _ in range(n)] for j, name in enumerate(names)}
         found = self.scores(np.tile(rows, m), changed).reshape(m, n, -1)
         if self.optional:
-            base = self.scores(rows, {name: [None] * n for name in names})
-        else:
-            base = self.scores(rows, {}).mean(axis=0, keepdims=True)
-        return np.moveaxis(found - base, 0, 1)
+            found = found - self.scores(rows, {name: [None] * n for name in names})
+        return np.moveaxis(found, 0, 1)
 
     def effect(self, profile: Profile) -> Effect | None:
         """Of one column; None where it has one value or none."""
@@ -131,6 +131,10 @@ class EffectProbe:
         if len(values) < 2:
             return None
         each = self.evidence(self.table.some(ROWS), [profile.name], [(v,) for v in values])
+        if not self.optional:
+            where = _places(column, values, profile.numeric)
+            often = np.bincount(where[where >= 0], minlength=len(values))
+            each = each - np.average(each, axis=1, weights=often)[:, None]
         low, high = np.quantile(each, [0.1, 0.9], axis=0)
         share = _histogram(column, edges) if profile.numeric else _shares(column, values)
         others = 0 if profile.numeric else profile.distinct - len(values)

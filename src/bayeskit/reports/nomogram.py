@@ -64,7 +64,8 @@ def _draw(chart: Nomogram, said: str) -> str:
             row += 1
             ticks = number_ticks(values, points, scale.joined) if scale.numeric else level_ticks(values, points)
             ticks = ticks or [(float(points[i]), f"{values[i]:.6g}") for i in (0, -1)]
-            parts.append(_line(row, scale.name if not number else "", ticks, float(points.min()), float(points.max())))
+            ends, title = (float(points.min()), float(points.max())), scale.name if not number else ""
+            parts.append(_line(row, title, ticks, *ends, every=not scale.numeric))
             if number == where and 0 <= scale.missing <= 100:
                 parts.append(f'<circle class="hole" cx="{_x(scale.missing):.1f}" cy="{_y(row)}" r="4.5"/>')
     low, high = _ends(chart, shown, silent)
@@ -103,17 +104,29 @@ def _y(row: int) -> int:
     return 30 + ROW * row
 
 
-def _line(row: int, name: Label, ticks: Sequence[tuple[float, str]], low: float, high: float) -> str:
-    """A line with marks; labels stand above it, or below where those above would touch."""
+def _line(
+    row: int, name: Label, ticks: Sequence[tuple[float, str]], low: float, high: float, every: bool = False
+) -> str:
+    """A line with marks; labels stand above it, or below where those above would touch.
+
+    Where they would touch there, too, a number has none, and a level (``every``) shares the label of the nearest.
+    """
     y, ends, out = _y(row), {-1: -np.inf, 1: -np.inf}, []
+    labels: list[tuple[float, int, str]] = []  # where, on which side, and what
     for points, label in sorted(ticks):
         x, half = _x(points), LETTER * len(label) / 2 + 3
         side = next((s for s in (-1, 1) if x - half > ends[s]), 0)
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 5 * (side or -1)}"/>')
         if side:
             ends[side] = x + half
-            out.append(
-                f'<text x="{x:.1f}" y="{y - 9 if side < 0 else y + 17}" text-anchor="middle">{plain(label)}</text>'
-            )
+            labels.append((x, side, label))
+        elif every:
+            at, side, others = labels[-1]
+            labels[-1] = (at, side, f"{others}, {label}")
+            ends[side] = max(ends[side], at + LETTER * len(labels[-1][2]) / 2 + 3)
+    out += [
+        f'<text x="{x:.1f}" y="{y - 9 if side < 0 else y + 17}" text-anchor="middle">{plain(label, 60)}</text>'
+        for x, side, label in labels
+    ]
     head = f'<text class="axis" x="0" y="{y + 4}">{plain(name, 22)}</text>' if name else ""
     return f'{head}<line x1="{_x(low):.1f}" x2="{_x(high):.1f}" y1="{y}" y2="{y}"/>{"".join(out)}'

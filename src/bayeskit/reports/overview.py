@@ -24,6 +24,8 @@ from bayeskit.structures.hidden import NetworkedDensity
 WRAPPERS = (Calibrated, AnyWrapper)
 EXPLAINS = (BayesClassifier, AutoBayes, *WRAPPERS)
 WORDS = {  # by how the name of a candidate begins
+    "forest": "forest: many trees of questions, whose answers are averaged",
+    "corrected": "corrected naive: columns independent given the class, corrected for what columns say together",
     "KDB": "KDB: each column given the class and up to k other columns",
     "AODE": "AODE: a mean of models, in each of which all columns depend on one",
     "sets": "sets of columns: what up to three columns together tell of the class, every set by itself",
@@ -32,7 +34,22 @@ WORDS = {  # by how the name of a candidate begins
     "linear": "linear: normal densities with one covariance for all classes",
 }
 NEAREST = "nearest: the classes of the most similar rows"
+VIEWS = {  # by how the name of a candidate ends
+    "on indicators": "on indicators: every level as a column of its own that is 0 or 1",
+    "on equal frequencies": "on equal frequencies: numbers cut into intervals with equally many rows",
+    "on description lengths": "on description lengths: numbers cut where the classes change most",
+    "on scores": "on scores: numbers by their rank among all",
+    "on numbers": "on numbers: columns of numbers only",
+    "holes as levels": "holes as levels: a missing value is a value of its own",
+}
+TYPES = {  # by how Arrow's name of a type begins
+    **dict.fromkeys(("int", "uint"), "whole numbers"),
+    **dict.fromkeys(("double", "float", "halffloat", "decimal"), "numbers"),
+    **dict.fromkeys(("string", "large_string", "dictionary"), "text"),
+    "bool": "true or false",
+}
 FEW = 8  # members shown at first
+COUNTED = 20  # rows from which numbers without a gap are no chance
 MANY = 0.2  # share of missing values that is worth a word
 
 
@@ -70,7 +87,7 @@ def _describe_columns(model: Classifier) -> dict[str, Json]:
 
 
 def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Json]) -> str:
-    head = ("column", "kind", "family", "why", "missing", "values", "from", "to")
+    head = ("column", "kind", "family", "holds", "missing", "values", "from", "to")
     rows = [_column(p, described.get(name)) for name, p in profiles.items()]
     if any(row[2] not in ("", "–") for row in rows):
         return folding_table(rows, head, words=4)
@@ -79,13 +96,17 @@ def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Json]) -> 
 
 def _column(profile: Profile, described: Json | None) -> tuple[Label, ...]:
     kind, family, why = (profile.type, "", "") if described is None else _choice(described)
-    ends = (f"{profile.low:.6g}", f"{profile.high:.6g}") if profile.numeric else ("", "")
+    ends = (f"{profile.low:,.6g}", f"{profile.high:,.6g}") if profile.numeric else ("", "")
     share = profile.missing / max(profile.rows, 1)
     return (profile.name, kind, family, why, percent(share) if profile.missing else "0", f"{profile.distinct:,}", *ends)
 
 
 def _choice(described: Json) -> tuple[str, str, str]:
-    why = "; ".join(filter(None, (described["why"], described["why_family"])))
+    why = described["why"]
+    if (kind := why.removeprefix("type ")) != why:  # Arrow's name of a type
+        stem, *more = kind.split(", ", 1)
+        why = ", ".join([next((words for start, words in TYPES.items() if stem.startswith(start)), stem), *more])
+    why = "; ".join(filter(None, (why, described["why_family"])))
     return described["kind"], described["family"] or "–", why
 
 
@@ -96,11 +117,13 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     constant = [p for p in profiles.values() if p.distinct == 1]
     sparse = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
     names = [p for p in profiles.values() if not p.numeric and are_names(p.distinct, p.rows - p.missing)]
+    counters = [p for p in profiles.values() if p.rows > COUNTED and p.distinct == p.rows == p.high - p.low + 1]
     for some, what in (
         (empty, "no value at all: nothing to learn from"),
         (constant, "a single value, which tells the classes nothing apart"),
         (sparse, f"more than {MANY:.0%} missing".replace("%", " %")),
         (names, "another value in nearly every row, like a name"),
+        (counters, "the numbers of a count, one in each row, like a row number: leave it out unless the order counts"),
     ):
         if some:
             listed = ", ".join(f"<b>{text(p.name)}</b>" for p in some[:8])
@@ -109,14 +132,14 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     if not profiles:
         return ""
     if not found:
-        return '<p class="fine">No column is empty, constant, mostly missing or like a name.</p>'
+        return '<p class="fine">No column is empty, constant, mostly missing, or like a name or a row number.</p>'
     return f'<ul class="notes">{"".join(found)}</ul>'
 
 
 def model(evaluation: Evaluation) -> Section:
     """What was fitted, in words."""
     fitted = evaluation.model
-    said = [f"<p><code>{text(fitted, 400)}</code></p>", *_describe_wrapper(fitted)]
+    said = [f"<p>Its settings: <code>{text(fitted, 400)}</code></p>", *_describe_wrapper(fitted)]
     while isinstance(fitted, WRAPPERS):
         fitted = fitted.estimator_
     if isinstance(fitted, AutoBayes):
@@ -138,9 +161,9 @@ def _describe_wrapper(fitted: Classifier) -> list[str]:
 
 
 def _prior(labels: Sequence[Label], prior: Float) -> str:
-    shown = [f"{text(label)} {number(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
+    shown = [f"“{text(label)}” {percent(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
     more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
-    return f"<p>Prior: {', '.join(shown)}{more}.</p>"
+    return f"<p>Before it sees a column (the prior): {', '.join(shown)}{more}.</p>"
 
 
 def _describe_model(record: Model) -> list[str]:
@@ -197,4 +220,5 @@ def _with_sign(gain: float) -> str:
 def _glossary(names: list[str]) -> str:
     found = [words for start, words in WORDS.items() if any(name.startswith(start) for name in names)]
     found += [NEAREST] if any("nearest" in name for name in names) else []
+    found += [words for end, words in VIEWS.items() if any(end in name for name in names)]
     return f'<p class="fine">{"; ".join(found)}.</p>' if found else ""

@@ -132,9 +132,10 @@ class Page:
             )
         target = target_of(evaluation)
         title = title or (f"Predicting {target}" if target else f"{evaluation.name}: evaluation")
-        verdict = Verdict(evaluation, target)
+        one = OneClass.of(evaluation, interest)
+        verdict = Verdict(evaluation, target, one.label)
         table = Table.of(evaluation)
-        sections, contents = _sections(evaluation, table, rows, origin, OneClass.of(evaluation, interest))
+        sections, contents = _sections(evaluation, table, rows, origin, one)
         head = lead(evaluation, origin, 0 if table is None else len(table.profiles)) + verdict.html()
         sections.append(card(evaluation, origin, contents))
         return cls(_page(sections, title, SCRIPTS, head), verdict, tuple(contents))
@@ -193,8 +194,6 @@ def _sections(
         informative = cases.informative_by_effects(effects.worth, 0 if rows is None else len(rows))
     found: list[Section | None] = [
         performance.measures(evaluation),
-        overview.data(evaluation, profiles, None if rows is None else len(rows)),
-        overview.model(evaluation),
         performance.confusion(evaluation),
         performance.calibration(evaluation, interest),
         threshold.threshold(evaluation, interest),
@@ -215,6 +214,8 @@ def _sections(
         found.append(cases.cases(hard, learned, whatif.program is not None))
     shown = hard if learned else []
     found.append(panel.section(evaluation, whatif, seen, importance, shown, rows))
+    found.append(overview.data(evaluation, profiles, None if rows is None else len(rows)))
+    found.append(overview.model(evaluation))
     return [section for section in found if section is not None], _contents(rows, whatif, shown)
 
 

@@ -269,7 +269,8 @@
     const expected = program.actions.map((_, a) => p.reduce((sum, v, c) => sum + v * costs[c][a], 0));
     let least = expected.indexOf(Math.min(...expected)), cost = expected[least], action = program.actions[least];
     if (program.reject !== null && cost > program.reject) { action = "leave undecided"; cost = program.reject; }
-    verdict.append("Least costly action: ", named("b", action, { id: "action" }), ` (expected cost ${short(cost)}).`);
+    if (program.priced || costs.some((row, c) => row.some((v, a) => v !== program.costs[c][a]))) // else it is the most probable
+      verdict.append("Least costly action: ", named("b", action, { id: "action" }), ` (expected cost ${Number(cost.toPrecision(3))}).`);
     verdict.dataset.action = action;
     verdict.dataset.cost = cost;
   }

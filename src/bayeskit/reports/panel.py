@@ -95,8 +95,9 @@ def _costs(evaluation: Evaluation) -> Json:
     """Costs as given, else one for every mistake."""
     decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
     if decision_costs is None:
-        return {"actions": labels, "costs": (1 - np.eye(len(labels))).tolist(), "reject": None}
+        return {"actions": labels, "costs": (1 - np.eye(len(labels))).tolist(), "reject": None, "priced": False}
     actions = [str(a) for a in decision_costs.actions] or [
         f"action {a + 1}" for a in range(decision_costs.table.shape[1])
     ]
-    return {"actions": actions, "costs": decision_costs.table.tolist(), "reject": decision_costs.reject}
+    costs = {"actions": actions, "costs": decision_costs.table.tolist()}
+    return {**costs, "reject": decision_costs.reject, "priced": decision_costs.priced}

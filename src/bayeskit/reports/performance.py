@@ -24,7 +24,9 @@ def measures(evaluation: Evaluation) -> Section:
         found = evaluation.interval(score.name)
         shown = percent if score.percent else number
         there = not (np.isnan(found.low) or np.isnan(found.high))
-        ends = f"95 %: {shown(found.low)} to {shown(found.high)}" if there else "no honest interval"
+        ends = f"95 %: {shown(found.low)} to {shown(found.high)}" if there else "no interval"
+        if score.name == "ece":  # chance alone makes it larger than zero
+            ends = f"beyond chance {shown(evaluation.value('ece_debiased'))}"
         cards.append(
             f'<div class="card"><dt>{score.title}</dt><dd>{shown(evaluation.value(score.name))}</dd>'
             f'<dd class="ends">{ends}</dd>'
@@ -33,8 +35,8 @@ def measures(evaluation: Evaluation) -> Section:
         )
     held = f", but for what is held from all rows: {', '.join(evaluation.held)}" if evaluation.held else ""
     head = (
-        f"<p>Judged by {text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
-        f"Every figure is of rows the model had not learned{text(held)}. The baseline looks at no column: "
+        f"<p>Judged by {text(evaluation.method, 200)}: every figure is of rows the model had not learned"
+        f"{text(held)}. The baseline looks at no column: "
         f"it always names the commonest class, and its probabilities are the shares of the classes.</p>"
     )
     every = evaluation.frame("pyarrow").to_pylist()

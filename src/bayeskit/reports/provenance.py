@@ -23,6 +23,11 @@ from bayeskit.model.journal import Origin
 from bayeskit.reports.markup import Section, folding_table, table, text
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "duckdb")
+HOW = {
+    "algebra": "the model of each part computed exactly from the counts",
+    "refit": "the model of each part fitted anew",
+    "fit": "the model taken as it is",
+}
 HOMES = (
     "bayeskit",
     "bayeskit.families",
@@ -88,7 +93,7 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
     """Purpose, data, warnings, what the page holds, and how to have the same figures again."""
     said = [("Purpose", origin.note or "not stated (--note, or note= in Python)")]
     said += [("Target", name)] if (name := target_of(evaluation)) else []
-    said += [("Judged by", str(evaluation.method))]
+    said += [("Judged by", f"{evaluation.method}, {HOW[evaluation.computed]}")]
     if origin.read:
         said.append(("Sample", f"drawn at random from {origin.read:,} rows; row numbers are those of the source"))
     said += [(f"Left out: {name}", why) for name, why in origin.excluded.items()]

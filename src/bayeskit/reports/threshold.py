@@ -22,9 +22,9 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
     at = int(np.argmin(np.abs(curve.threshold - start)))
     name = text(interest.label)
     lead = (
-        f"<p>Suppose something is done for every row in which {name} has at least some probability: a check, a call, a "
-        f"treatment. Where that line should be follows from costs: if missing a {name} is nine times as bad as acting "
-        f"in vain, act from 10 % on.</p>"
+        f"<p>Suppose something is done for every row in which “{name}” has at least some probability: a check, a call, "
+        f"a treatment. Where that line should be follows from costs: if to miss one is nine times as bad as to act in "
+        f"vain, act from 10 % on.</p>"
     )
     where = _useful(curve)
     figure = (
@@ -48,7 +48,7 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
         f'<dl class="cards two">{_cards(interest, curve, at)}</dl></div></div>'
         f'<script type="application/json" id="thresholds">{script(data)}</script>'
     )
-    return Section("acting", f"Acting on {name}: where to draw the line", body)
+    return Section("acting", f"Acting on “{name}”: where to draw the line", body)
 
 
 def _start(evaluation: Evaluation, k: int) -> float:
@@ -87,9 +87,9 @@ def _cards(interest: OneClass, curve: DecisionCurve, at: int) -> str:
     name = text(interest.label)
     cards = (
         ("acted", "Acted on", percent(found + false), "of all rows"),
-        ("sensitivity", "Found", percent(found / share), f"of all {name}"),
+        ("sensitivity", "Found", percent(found / share), f"of all “{name}”"),
         ("precision", "Right", percent(float(curve.precision[at])), "of those acted on"),
-        ("alarms", "False alarms", percent(false / (1 - share)), f"of all that are not {name}"),
+        ("alarms", "False alarms", percent(false / (1 - share)), f"of all that are not “{name}”"),
         ("benefit", "Net benefit", number(float(curve.benefit[at]), 4), "finds a row"),
         ("others", "Acting on all", number(float(curve.treat_all[at]), 4), "on none: 0"),
     )

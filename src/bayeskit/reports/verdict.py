@@ -9,8 +9,13 @@ import numpy as np
 from bayeskit.arrays import Label
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.reports.markup import number, percent, text
+from bayeskit.reports.one_class import FEW
 
 TRUSTED, ROUGH = 0.03, 0.08  # calibration error beyond chance up to which probabilities are right, or roughly
+SEVERAL = 20  # numbers as classes that look like a quantity
+NEAR = 0.99  # an accuracy that is too good not to be looked at
+ALONE = 0.5  # share of the rows with a class of their own, of an identifier
+SELDOM = 0.5  # share found of a class that is worth a word
 UNSURE = 0.1  # what the calibration error may be at most, with 95 % confidence, to say that it is small
 
 
@@ -23,6 +28,7 @@ class Verdict:
 
     evaluation: Evaluation
     target: str = ""
+    interest: Label | None = None  # the class of which is told how many are found; of two
 
     @property
     def predicts(self) -> bool:
@@ -41,8 +47,8 @@ class Verdict:
     def sentences(self) -> list[str]:
         """As plain text: the headline first."""
         if not self.predicts:
-            return [self._nothing, *self._advice]
-        return [f"{self._right}; {self._trust}.", *self._more]
+            return [self._nothing, *self._odd_target, *self._advice]
+        return [f"{self._right}; {self._trust}.", *self._odd_target, *self._found, *self._more]
 
     def html(self) -> str:
         """For the head of a page."""
@@ -65,7 +71,7 @@ class Verdict:
         if (low if np.isfinite(low) else mine) > base:
             return f"{said}, where {always}"
         area = f"but it does rank the cases (AUC {number(self._value('auc'))}, where chance has 0.5)"
-        return f"{said}, which is no more than chance explains over {always}, {area}"
+        return f"{said}, where {always}: by that no better than chance explains, {area}"
 
     @property
     def _trust(self) -> str:
@@ -93,17 +99,61 @@ class Verdict:
     def _lean(self) -> str:
         """Whether the model was surer than right, or less sure."""
         _, said, right, _ = self.evaluation.measures.total.top[0].sum(axis=-1)
-        return "it is too sure of itself" if said > right else "it is surer of the truth than it says"
+        return "it is too sure of itself" if said > right else "it is right more often than it says"
 
     @property
     def _more(self) -> list[str]:
-        found = self.evaluation
+        found, said = self.evaluation, []
         if "realised_cost" in found.measures.names:
             mine, base = number(self._value("realised_cost"), 4), number(self._base("realised_cost"), 4)
-            return [f"Its decisions cost {mine} a row; the best single answer for all rows would have cost {base}."]
-        if self._value("ece_debiased") > TRUSTED:
+            said.append(f"Its decisions cost {mine} a row; the best single answer for all rows would have cost {base}.")
+        elif self._value("ece_debiased") > TRUSTED:
             other = "" if found.name == "AutoBayes" else ", or try AutoBayes (--model auto)"
-            return [f"Calibrated (in Python) sets probabilities right on rows the model has not learned{other}."]
+            said.append(f"Calibrated (in Python) sets probabilities right on rows the model has not learned{other}.")
+        if self._value("accuracy") >= NEAR > self._base("accuracy") + 1 - NEAR:
+            said.append(
+                "So few mistakes are rare: make sure that no column was recorded after the outcome or follows from it."
+            )
+        return said
+
+    @property
+    def _found(self) -> list[str]:
+        """How many of the class of interest are found, of two classes; of more the class that is found least."""
+        rates = self.evaluation.frame("pyarrow", of="classes").to_pylist()
+        if len(rates) == 2:
+            one = next((r for r in rates if r["class"] == self.interest), rates[0])
+            if one["sensitivity"] is None:
+                return []
+            said = f"It finds {percent(one['sensitivity'])} of the {one['weight']:,.6g} cases of “{one['class']}”"
+            named = (
+                ""
+                if one["precision"] is None
+                else f", and is right in {percent(one['precision'])} of those it calls so"
+            )
+            line = ". From which probability on to act can be chosen below" if one["sensitivity"] < SELDOM else ""
+            return [f"{said}{named}{line}."]
+        low = [r for r in rates if r["weight"] >= FEW and r["sensitivity"] is not None and r["sensitivity"] < SELDOM]
+        if not low:
+            return []
+        worst = min(low, key=lambda r: float(r["sensitivity"]))
+        many = f"{len(low) - 1} other classes" if len(low) > 2 else "one other class"
+        others = f", and less than half of {many}" if len(low) > 1 else ""
+        cases = f"{worst['weight']:,.6g} cases of “{worst['class']}”"
+        return [f"It finds only {percent(worst['sensitivity'])} of the {cases}{others}."]
+
+    @property
+    def _odd_target(self) -> list[str]:
+        """A target that is no class: a quantity, or a name for each row."""
+        labels = self.evaluation.classes.tolist()
+        rows = self.evaluation.confusion.matrix.sum(axis=1)
+        name = f"“{self.target}”" if self.target else "the target"
+        if len(labels) > SEVERAL and float((rows == 1).sum()) > ALONE * float(rows.sum()):
+            return [f"Most rows have a class of their own: {name} looks like an identifier, which nothing can predict."]
+        if len(labels) > SEVERAL and all(isinstance(label, int | float) for label in labels):
+            return [
+                f"Each of the {len(labels):,} different numbers of {name} is a class of its own here; if it is a "
+                f"quantity, cut it into ranges first, as 0–17, 18–64, 65 and over."
+            ]
         return []
 
     @property

@@ -17,7 +17,7 @@ from bayeskit.portable.program import Program, Unportable
 from bayeskit.portable.symbol import Symbol, logsum
 from bayeskit.targets.dialect import Dialect
 from bayeskit.targets.expand import expand, log_posterior
-from bayeskit.targets.sql import Writer
+from bayeskit.targets.sql import MANY, Writer
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Selection:
             names = [sql.text(column.name) for column in self.program.columns]
             each = [_choose("best", [f"r{j}_{c}" for c in range(k)]) for j in range(len(said))]
             named.append((REASONS, sql.rank(list(zip(names, each, strict=True)), self.reasons)))
-        bad = f"({' OR '.join(f'({b})' for b in writer.bad)})" if writer.bad else ""
+        bad = _any([f"({b})" for b in writer.bad])
         if bad:
             _level(writer, 2).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")  # codes are of level 1
         for name, text in named:
@@ -113,6 +113,14 @@ class Selection:
 def _odds(score: Any, k: int) -> Symbol:
     one = [Symbol("class", score, c) for c in range(k)]
     return Symbol("stack", *(one[c] - logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
+
+
+def _any(conditions: Sequence[str]) -> str:
+    """Whether one of them holds, by halves: parsers go only so deep."""
+    half = len(conditions) // 2
+    if len(conditions) > MANY:
+        return f"({_any(conditions[:half])} OR {_any(conditions[half:])})"
+    return f"({' OR '.join(conditions)})" if conditions else ""
 
 
 def _level(writer: Writer, number: int) -> list[str]:

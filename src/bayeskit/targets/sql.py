@@ -18,6 +18,7 @@ from bayeskit.targets.dialect import LOG_ZERO, Dialect
 FEW = 24  # lines of a table that are written as CASE; longer ones are joined
 LONG = 1500  # characters of an expression that is used more than once, or stands in another, before it gets a column
 SHORT = 40  # characters of an expression that may be repeated
+MANY = 100  # numbers that are added up in one line
 ABOVE = 1e299  # beyond it a number counts as infinite
 
 Text = tuple[str, ...]  # of one class for all, or of each
@@ -174,7 +175,7 @@ class Writer:
         if op == "peak":  # the largest of all numbers of all classes, whichever are missing
             low = self.sql.number(LOG_ZERO)
             every = dict.fromkeys(text for texts in given for text in texts)
-            return (self.sql.largest([f"coalesce({text}, {low})" for text in every]),), level
+            return (self._extreme([f"coalesce({text}, {low})" for text in every], True),), level
         if op in ("largest", "least", "together"):
             each = given[0] if len(given[0]) > 1 else given[0] * self.k
             if op == "together":
@@ -235,6 +236,8 @@ class Writer:
         return (made,), self.at[y]
 
     def _extreme(self, each: Sequence[str], largest: bool) -> str:
+        if len(each) > MANY:
+            each = [self._extreme(each[i : i + MANY], largest) for i in range(0, len(each), MANY)]
         return self.sql.largest(each) if largest else self.sql.least(each)
 
     def _logsums(self, every: Sequence[Sequence[str]], level: int) -> tuple[Text, int]:
@@ -262,6 +265,8 @@ class Writer:
             if a[0] in (number(1.0), number(0.0)):
                 return a[1] if a[0] == number(1.0) else a[2]
             return f"(CASE WHEN {truth(a[0])} THEN {a[1]} ELSE {a[2]} END)"
+        if op == "add" and len(a) > MANY:  # by halves: parsers go only so deep
+            return f"({self._simple(op, a[: len(a) // 2])} + {self._simple(op, a[len(a) // 2 :])})"
         if op in INFIX:
             return f"({f' {INFIX[op]} '.join(a)})"
         if op in ("and", "or"):

@@ -1,0 +1,156 @@
+"""Stream: a classifier that learns and answers one row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bayeskit.arrays import Float, Label
+from bayeskit.errors import BayeskitError, InputError, KindError, SchemaError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.knn import KNNBayes
+from bayeskit.model.row import RowReader
+
+SHARE = 32  # at least this many times the rows that wait have been counted
+
+
+class Stream:
+    """A classifier with the methods of a stream: rows come one by one, as mappings, and memory does not grow with them.
+
+    Rows that were learned wait until there are ``batch`` of them, or one for each 32 counted, and are then counted by
+    one ``partial_fit``: so the digest is that of ``partial_fit`` of all rows, and predictions are at most so many rows
+    late. ``counted()`` counts those that wait.
+
+    Parameters
+    ----------
+    classifier : classifier
+        One that counts and keeps no rows; fitted or not. One whose fit takes several passes (TAN, KDB, AODE, ...) must
+        be fitted before, for what it chooses stays. It learns, as by ``partial_fit``.
+    batch : int, default 256
+        Rows that may wait to be counted; with 1 predictions are never late.
+
+    Examples
+    --------
+    >>> import bayeskit as bk
+    >>> stream = bk.Stream(bk.NaiveBayes())
+    >>> for i in range(100):
+    ...     stream.learn_one({"size": i % 10, "colour": "red" if i % 3 else "blue"}, i % 10 > 4)
+    >>> stream.predict_one({"size": 9, "colour": None})
+    True
+    >>> stream.counted().model_.weights.tolist()
+    [50.0, 50.0]
+    """
+
+    def __init__(self, classifier: BayesClassifier, batch: int = 256) -> None:
+        if not isinstance(classifier, BayesClassifier):
+            raise KindError(
+                f"Stream takes a classifier that counts (NaiveBayes, FullBayes, ...), not {type(classifier).__name__}"
+            )
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise InputError(f"batch={batch!r}: give a number of rows, 1 or more")
+        spec, name = classifier.spec(), type(classifier).__name__
+        if spec.keeps_rows or isinstance(classifier, KNNBayes):
+            raise KindError(f"{name} keeps the rows it learns, so its memory would grow with the stream")
+        if not classifier._fitted and not spec.algebraic:
+            raise InputError(
+                f"what {name} chooses it chooses from the first rows; fit it to some before the stream begins"
+            )
+        self._classifier, self.batch = classifier, batch
+        self._columns = classifier.model_.schema.names if classifier._fitted else ()
+        self._rows: list[Mapping[str, Any]] = []
+        self._labels: list[Any] = []
+        self._learned = int(classifier.model_.weights.sum()) if classifier._fitted else 0
+        self._reader: RowReader | None = None
+
+    def learn_one(self, x: Mapping[str, Any], y: Label) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+        y : label
+            Its class.
+        """
+        if not self._columns:
+            self._columns = tuple(x)
+        elif x.keys() - set(self._columns):
+            new = ", ".join(repr(name) for name in x if name not in self._columns)
+            raise SchemaError(f"column {new} is not one of {', '.join(map(repr, self._columns))}")
+        self._rows.append(dict(x))
+        self._labels.append(y)
+        enough = 1 + self._learned // SHARE if self._learned or len(set(self._labels)) > 1 else self.batch
+        if len(self._rows) >= min(self.batch, enough):
+            self.counted()
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
+        """P(class | row) by class; nothing as long as nothing was counted, for which two classes are waited for.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+
+        Returns
+        -------
+        dict
+        """
+        if not self._classifier._fitted:
+            return {}
+        return dict(zip(self._classifier.classes_.tolist(), self._posterior(x).tolist(), strict=True))
+
+    def predict_one(self, x: Mapping[str, Any]) -> Label | None:
+        """The most probable class; None as long as nothing was counted.
+
+        Parameters
+        ----------
+        x : mapping
+            A value for each column; those left out are missing.
+
+        Returns
+        -------
+        label
+        """
+        proba = self.predict_proba_one(x)
+        return max(proba, key=proba.__getitem__) if proba else None
+
+    def counted(self) -> BayesClassifier:
+        """The classifier, with every row counted.
+
+        A row that it refuses is left out, and the error says which; the others stay learned.
+
+        Returns
+        -------
+        classifier
+        """
+        if self._rows:
+            rows, labels, self._rows, self._labels = self._rows, self._labels, [], []
+            self._reader = None
+            try:
+                self._count(rows, labels)
+            except BayeskitError:
+                self._count_each(rows, labels)
+        return self._classifier
+
+    def _count(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
+        self._classifier.partial_fit(self._table(rows), labels)
+        self._learned += len(rows)
+
+    def _count_each(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
+        for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            try:
+                self._count([row], [label])
+            except BayeskitError as why:
+                self._rows, self._labels = rows[i + 1 :] + self._rows, labels[i + 1 :] + self._labels
+                raise InputError(f"the row {row!r} of class {label!r} was left out: {why}") from why
+
+    def _posterior(self, x: Mapping[str, Any]) -> Float:
+        if self._reader is None:
+            self._reader = RowReader(self._classifier.model_)
+        found = self._reader.posterior(x)
+        if found is None:
+            found = self._classifier.predict_proba(self._table([x]))[0]
+        return found
+
+    def _table(self, rows: list[Mapping[str, Any]]) -> Any:
+        return {name: [row.get(name) for row in rows] for name in self._columns}
