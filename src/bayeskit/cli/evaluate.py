@@ -155,7 +155,7 @@ def evaluate(
             found = Task(model or "naive", target, source, options, settings, split_names(by)).evaluate(say)
         groups = ("--by", ",".join(split_names(by))) if by else ()
         then = command_line(
-            "report", *source.words, "--target", target, "--model", model or "naive", *groups, *judging.words
+            "report", *source.words, "--target", target, "--model", model or "naive", *groups, *options.words
         )
     else:
         if model is not None or settings.given or options.divides:
