@@ -65,7 +65,7 @@ class Panel:
         self.page.get_by_label(f"{name} is missing", exact=True).check()
 
 
-# Names of controls, contrast of texts, ids: what is wrong with a page, in words.
+# Names of controls and pictures, contrast, landmarks, order of focus, heads of tables, ids: what is wrong, in words.
 AUDIT = """() => {
   const light = (c) => {
     const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -98,5 +98,21 @@ AUDIT = """() => {
   }
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`two elements are #${id}`));
+  const many = (selector, count) => {
+    const there = document.querySelectorAll(selector).length;
+    if (there !== count) found.push(`${there} of ${selector}, not ${count}`);
+  };
+  many("html[lang]", 1);
+  many("main", 1);
+  many("h1", 1);
+  many("header h1", 1);
+  const none = (what, selector, test = () => true) => [...document.querySelectorAll(selector)].filter(test)
+    .forEach((e) => found.push(`${what}: ${e.outerHTML.slice(0, 80)}`));
+  none("a nav without a name", "nav:not([aria-label])");
+  none("a picture without a name", 'svg:not([role="img"][aria-label]):not([aria-hidden])');
+  none("whose head?", "th:not([scope])");
+  none("jumps the order", "[tabindex]", (e) => e.tabIndex > 0);
+  none("scrolls, and does not say so or take the keyboard", ".wide", (e) => e.scrollWidth > e.clientWidth + 1
+    && e.getClientRects().length && !(e.classList.contains("scrolls") && e.tabIndex === 0));
   return [...new Set(found)];
 }"""

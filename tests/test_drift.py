@@ -122,6 +122,18 @@ def test_false_alarms_are_as_rare_as_is_said() -> None:
     assert alarms <= stats.binom.ppf(0.999, tables, 0.05)
 
 
+@pytest.mark.parametrize("rows", [(5000, 200), (200, 5000), (400, 60)])
+def test_means_of_skewed_values_are_told_apart_no_more_often_than_is_said(rows: tuple[int, int]) -> None:
+    rng, draws = np.random.default_rng(11), 2000
+    x, y = (rng.lognormal(size=(draws, n)) for n in rows)
+    skewness = stats.skew(y, axis=1)
+    shift, variances = y.mean(axis=1) - x.mean(axis=1), (x.var(axis=1), y.var(axis=1))
+    each = zip(shift.tolist(), variances[0].tolist(), variances[1].tolist(), skewness.tolist(), strict=True)
+    found = np.array([mean_test(d, (a, b), (float(rows[0]), float(rows[1])), g) for d, a, b, g in each])
+    for level in (0.05, 0.01, 0.001):
+        assert (found <= level).sum() <= stats.binom.ppf(0.999, draws, level)
+
+
 def test_the_tests_are_those_of_scipy() -> None:
     old, new = np.array([30.0, 50, 20]), np.array([25.0, 15, 20])
     assert homogeneity(old, new) == pytest.approx(stats.chi2_contingency([old, new], correction=False)[1], rel=1e-12)
@@ -133,6 +145,12 @@ def test_the_tests_are_those_of_scipy() -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 40))
     told = mean_test(float(y.mean() - x.mean()), (float(x.var()), float(y.var())), (40.0, 40.0))
     assert told == pytest.approx(stats.ttest_ind(x, y).pvalue, rel=1e-10)
+    for shift in (-0.2, 0.1, 0.4, 0.9):  # of skewed values a gamma distribution, at least
+        skew = 5 * (1 / 60**2 - 1 / 900**2) / (1 / 60 + 1 / 900) ** 1.5
+        z = shift / np.sqrt(960 / 958 * (1 / 60 + 1 / 900))
+        gamma, student = stats.pearson3(skew), 2 * stats.t(958).sf(abs(z))
+        wanted = max(student, 2 * min(gamma.cdf(z), gamma.sf(z)))
+        assert mean_test(shift, (1.0, 1.0), (900.0, 60.0), 5.0) == pytest.approx(wanted, rel=1e-9)
     assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert homogeneity(np.array([5000.0, 0]), np.array([95.0, 5])) < 1e-6  # a level that is new
     assert np.isnan(homogeneity(np.array([50.0]), np.array([30.0])))

@@ -214,7 +214,7 @@ def test_the_network_answers_at_once():
     ("settings", "told"),
     [
         ({"score": "aicc"}, "score='aicc'"),
-        ({"search": "exact"}, "search='exact'"),
+        ({"search": "best"}, "search='best'"),
         ({"max_parents": -1}, "max_parents=-1"),
         ({"restarts": 1.5}, "restarts=1.5"),
         ({"ess": 0, "score": "bdeu"}, "ess=0"),

@@ -20,12 +20,12 @@ from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks import bif, interchange
 from bayeskit.networks.drawing import Drawing
+from bayeskit.networks.equivalence import Pattern, structural_distance
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import declare_states
-from bayeskit.numerics.cut_points import intervals
 from bayeskit.plots.heat import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
@@ -134,6 +134,20 @@ class Network(Questions):
             Nodes that are known.
         """
         return self.graph.d_separated(a, b, given)
+
+    def cpdag(self) -> Pattern:
+        """The arcs that all graphs of the same independences share, and the edges that may go either way."""
+        return Pattern.of(self.graph)
+
+    def structural_distance(self, other: Network) -> int:
+        """How many edges must be added, dropped or turned to come from one pattern to the other (SHD).
+
+        Parameters
+        ----------
+        other : Network
+            With the same nodes.
+        """
+        return structural_distance(self.graph, other.graph)
 
     # -- the fitted value ------------------------------------------------------------------------
 
@@ -381,7 +395,9 @@ class Network(Questions):
         alone, now = self.query(node), self.query(node, given)
         ends = sorted({alone.quantile(p) for p in (0.1, 0.25, 0.5, 0.75, 0.9)})
         below = [0.0, *(now.cdf(end) for end in ends), 1.0]
-        return {name: b - a for name, (a, b) in zip(intervals(ends), pairwise(below), strict=True)}
+        shown = next(t for d in (3, 6, 9, 17) if len(set(t := [f"{end:.{d}g}" for end in ends])) == len(ends))
+        names = [f"≤ {shown[0]}", *(f"{a} – {b}" for a, b in pairwise(shown)), f"> {shown[-1]}"]
+        return {name: b - a for name, (a, b) in zip(names, pairwise(below), strict=True)}
 
     def plot_table(self, node: str, ax: Axes | None = None) -> Display:
         """P(node | its parents), a line for each configuration of the parents."""

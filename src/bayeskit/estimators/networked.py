@@ -37,7 +37,7 @@ class NetworkBayes(Dependent):
         "class". None searches it on up to 100,000 different rows, in which a missing value is a level.
     criterion : {"loo", "bic", "aic", "bdeu", "k2"}, default "loo"
         Score of the search, as in ``learn_network``.
-    search : {"hill-climb", "tabu", "k2", "chow-liu"}, default "hill-climb"
+    search : {"hill-climb", "tabu", "exact", "k2", "chow-liu"}, default "hill-climb"
         How arcs are searched, as in ``learn_network``.
     augmented : bool, default True
         The search begins with the class as a parent of every column and keeps it. False lets it find the place of the

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Bool, KindsLike, TableLike, WeightsLike
-from bayeskit.errors import NetworkError
+from bayeskit.errors import InputError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
@@ -53,6 +53,9 @@ def learn_network(
     kinds: KindsLike = None,
     cuts: object = None,
     label: str | None = None,
+    tiers: Iterable[Iterable[str]] = (),
+    roots: Iterable[str] = (),
+    leaves: Iterable[str] = (),
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
@@ -71,9 +74,10 @@ def learn_network(
     score : {"bic", "aic", "bdeu", "k2", "loo", "bge"}, default "bic"
         What arcs are chosen by; "loo" is how well rows are predicted by the others. With numbers "bic" and "aic", the
         same as bnlearn's; "bge" is for numbers alone.
-    search : {"hill-climb", "tabu", "k2", "chow-liu"}, default "hill-climb"
+    search : {"hill-climb", "tabu", "exact", "k2", "chow-liu"}, default "hill-climb"
         Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
-        steps; parents among the columns before, in their order; or the tree of largest likelihood.
+        steps; the best of all graphs, of up to 22 columns, faster with ``max_parents``; parents among the columns
+        before, in their order; or the tree of largest likelihood.
     required : sequence of pairs
         Arcs (parent, child) that must be there.
     forbidden : sequence of pairs
@@ -101,6 +105,12 @@ def learn_network(
         How columns of numbers become intervals, as in ``Network.fit``.
     label : str, optional
         The column of levels by which "mdlp" cuts.
+    tiers : sequence of sequences
+        Columns in order of time: no arc goes from a later tier to an earlier one. Columns in none are free.
+    roots : sequence
+        Columns that have no parents.
+    leaves : sequence
+        Columns that have no children.
 
     Returns
     -------
@@ -134,12 +144,13 @@ def learn_network(
         values = np.ascontiguousarray(values[[numbers.index(name) for name in names if name not in levels]])
         levels = {name: levels[name] for name in names if name in levels}
     sizes = {name: max(len(some), 1) for name, some in levels.items()}
+    barred = _matrix(_bar(tiers, roots, leaves, names), names, "tiers, roots or leaves")
     wanted = list(required)
     asked = _matrix(wanted, names, "required")
     check_arcs([(str(a), str(b)) for a, b in wanted], set(numbers))
     limits = Limits(
         asked,
-        _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, levels),
+        _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, levels) | barred,
         len(names) if most is None else most,
     )
 
@@ -170,6 +181,24 @@ def learn_network(
     told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
     network.search_ = Found(reached, told, len(scores.known))
     return network
+
+
+def _bar(
+    tiers: Iterable[Iterable[str]], roots: Iterable[str], leaves: Iterable[str], names: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """The arcs (parent, child) that tiers, roots and leaves forbid."""
+    for what, given in (("tiers", tiers), ("roots", roots), ("leaves", leaves)):
+        if isinstance(given, str):
+            raise InputError(f"{what}={given!r}: give a list of columns")
+    order = [[str(name) for name in tier] for tier in tiers]
+    every = [name for tier in order for name in tier]
+    if len(set(every)) < len(every):
+        twice = next(name for name in every if every.count(name) > 1)
+        raise InputError(f"tiers name {twice!r} twice; a column stands in one tier")
+    late = [(b, a) for i, tier in enumerate(order) for a in tier for later in order[i + 1 :] for b in later]
+    into = [(other, str(root)) for root in roots for other in names if other != root]
+    out = [(str(leaf), other) for leaf in leaves for other in names if other != leaf]
+    return [*late, *into, *out]
 
 
 def _numbers_above_levels(names: tuple[str, ...], levels: Mapping[str, object]) -> Bool:

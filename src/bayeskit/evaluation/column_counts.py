@@ -22,12 +22,13 @@ MANY = 200_000  # different levels never seen that are told apart
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and deviation in deviations of the model from its mean; the kurtosis where it is known."""
+    """Mean and deviation in deviations of the model from its mean; skewness and kurtosis where they are known."""
 
     rows: float  # effective number of the values
     mean: float
     deviation: float
     kurtosis: float = np.nan
+    skewness: float = 0.0
     reach: float = np.nan  # the largest distance of a value from the mean
 
 
@@ -261,7 +262,7 @@ class ColumnCounter:
 
 
 def _spread(powers: Float) -> Spread:
-    """Mean, deviation and kurtosis from the sums of powers, about the model's mean."""
+    """Mean, deviation, kurtosis and skewness from the sums of powers, about the model's mean."""
     squares, weight, *raw = powers.tolist()
     if not weight > 0:
         return Spread(0.0, np.nan, np.nan)
@@ -269,4 +270,5 @@ def _spread(powers: Float) -> Spread:
     variance = max(second - mean**2, 0.0)
     central = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
     kurtosis = central / variance**2 if variance > 0 else np.nan
-    return Spread(float(effective(weight, squares)), mean, float(np.sqrt(variance)), kurtosis)
+    skewness = (third - 3 * mean * second + 2 * mean**3) / variance**1.5 if variance > 0 else 0.0
+    return Spread(float(effective(weight, squares)), mean, float(np.sqrt(variance)), kurtosis, skewness)

@@ -319,7 +319,7 @@ def _moments(old: Counts, new: Counts) -> tuple[str, float, float, float]:
             continue
         shift, rows, variances = b.mean - a.mean, (a.rows, b.rows), (a.deviation**2, b.deviation**2)
         fourth = variances[1] ** 2 * (NORMAL if np.isnan(b.kurtosis) else b.kurtosis)
-        tests += [mean_test(shift, variances, rows), spread_test(variances, rows, fourth, a.reach)]
+        tests += [mean_test(shift, variances, rows, b.skewness), spread_test(variances, rows, fourth, a.reach)]
         both = np.sqrt((variances[0] + variances[1]) / 2)
         ratio = b.deviation / a.deviation if a.deviation > 0 else np.nan
         sizes.append((shift / both, normal_index(shift, max(ratio, 1e-3))))

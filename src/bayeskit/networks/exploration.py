@@ -18,6 +18,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import Inference
 from bayeskit.networks.learning import Learning, tables_from_counts
 from bayeskit.networks.network import Network
+from bayeskit.networks.optimal import optimal
 from bayeskit.networks.score import Rule, Scores, total
 from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, reverse_arcs
 from bayeskit.networks.table import Table, cells_of
@@ -103,7 +104,7 @@ class Incomplete(Protocol):
         """Of the rows completed."""
 
 
-SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
+SEARCHES = ("hill-climb", "tabu", "exact", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
 ROUNDS = 6  # of filling holes and searching
 SHAKEN = 2  # nodes that lose their arcs when a graph is shaken
@@ -112,7 +113,8 @@ TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 @dataclass(frozen=True)
 class Exploration:
-    """A search by name: "hill-climb", "tabu", "k2" (in the order of the nodes) or "chow-liu" (from the first node on).
+    """A search by name: "hill-climb", "tabu", "exact" (the best of all graphs), "k2" (in the order of the nodes) or
+    "chow-liu" (from the first node on).
 
     From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
     ties between equivalent steps broken at random; and ``shakes`` times two nodes of the best graph lose their arcs,
@@ -142,6 +144,8 @@ class Exploration:
             return in_order(scores, limits), []
         if self.search == "chow-liu":
             return chow_liu(scores), []
+        if self.search == "exact":
+            return optimal(scores, limits), []
         scores.pairs()
         rng = np.random.default_rng(self.random_state)
 

@@ -90,6 +90,9 @@ class MixedScores(Scores):
                 super().beside(node, base, levels)
         return [self(node, (*base, other)) for other in others]
 
+    def bounded(self, node: int) -> bool:
+        return self.number[node] < 0
+
     def pairs(self) -> None:
         """Scores of single parents are found when they are asked for."""
 

@@ -156,6 +156,10 @@ class Scores:
             gain[a, b] = gain[b, a] = (likelihood(table, first) - likelihood(table.sum(axis=0)[None], first))[0]
         return gain
 
+    def bounded(self, node: int) -> bool:
+        """Whether the log-likelihood of a node is at most 0, as that of states is."""
+        return True
+
     def pairs(self) -> None:
         """All families of one parent, counted in one go."""
         every, tables = range(len(self.sizes)), self._pairs()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betainc, chdtrc, stdtr
+from scipy.special import betainc, chdtrc, gammainc, gammaincc, stdtr
 
 from bayeskit.arrays import Bool, Float
 
 EXPECTED = 5.0  # rows that a cell should have in each sample for the chi-square distribution to hold
 FEW = 8  # rows below which a spread is not tested
 NORMAL = 3.0  # the kurtosis of a normal distribution
+SKEWED = 1e-3  # skewness of a mean from which on it matters
 LEAST = 1.2  # the least that a standard error is found by: two values alone have 1
 
 
@@ -99,11 +100,14 @@ def binomial_test(old: float, new: float, n: float, m: float) -> float:
     return min(1.0, 2 * min(above, below))
 
 
-def mean_test(shift: float, variances: tuple[float, float], rows: tuple[float, float]) -> float:
+def mean_test(shift: float, variances: tuple[float, float], rows: tuple[float, float], skewness: float = 0.0) -> float:
     """Student's test of equal means from their difference, the variances (ddof 0) and the numbers of rows.
 
     Of two samples of one distribution the variances are equal, so they are pooled: that holds its level with skewed
-    values too, where one sample is much smaller, which Welch's test does not.
+    values too, where one sample is much smaller, which Welch's test does not. Far out, where many tests are paid for,
+    it does not: log-normal values, 5,000 rows against 200, are told apart at 0.001 twice as often as that. So where the
+    ``skewness`` g of the values is known, the probability is at least that of a gamma distribution with the skewness of
+    the difference, g (1/m² - 1/n²) / (1/n + 1/m)^(3/2).
 
     >>> round(mean_test(1.0, (1.0, 4.0), (10.0, 10.0)), 4)
     0.1964
@@ -114,7 +118,14 @@ def mean_test(shift: float, variances: tuple[float, float], rows: tuple[float, f
     pooled = sum(v * n for v, n in zip(variances, rows, strict=True)) / (total - 2)
     if not pooled > 0:
         return 1.0 if shift == 0 else 0.0
-    return float(2 * stdtr(total - 2, -abs(shift) / np.sqrt(pooled * sum(1 / n for n in rows))))
+    z, (n, m) = shift / np.sqrt(pooled * sum(1 / n for n in rows)), rows
+    student = float(2 * stdtr(total - 2, -abs(z)))
+    skew = skewness * (1 / m**2 - 1 / n**2) / (1 / n + 1 / m) ** 1.5
+    if not abs(skew) > SKEWED:
+        return student
+    shape = 4 / skew**2
+    at = max(shape + np.sign(skew) * z * np.sqrt(shape), 0.0)
+    return max(student, 2 * float(min(gammainc(shape, at), gammaincc(shape, at))))
 
 
 def spread_test(variances: tuple[float, float], rows: tuple[float, float], fourth: float, reach: float) -> float:

@@ -77,7 +77,7 @@ class Verdict:
     def _trust(self) -> str:
         error, ece = self._value("ece_debiased"), f"ECE {number(self._value('ece'))}"
         if self._value("log_loss") >= self._base("log_loss"):
-            return f"its probabilities are worse than the shares of the classes alone, {self._lean} ({ece})"
+            return f"its probabilities are worse than the shares of the classes alone: {self._lean} ({ece})"
         if error <= TRUSTED:
             rows = f"{self.evaluation.measures.total.weight[0]:,.6g}"
             few = f"its probabilities show no error beyond chance, but {rows} rows are too few to be sure ({ece})"

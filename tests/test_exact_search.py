@@ -1,0 +1,180 @@
+"""Exact search against all graphs one by one, constraints, patterns of equivalent graphs and their distance."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayeskit as bk
+from bayeskit.errors import InputError, NetworkError
+from bayeskit.networks.equivalence import Pattern
+from bayeskit.networks.graph import Graph
+
+NODES = "abcd"
+
+
+@cache
+def graphs(nodes: str = NODES) -> list[dict[str, tuple[str, ...]]]:
+    """All directed graphs without cycles, by trying every set of parents of every node."""
+    choices = [
+        [tuple(s) for k in range(len(nodes)) for s in combinations([n for n in nodes if n != v], k)] for v in nodes
+    ]
+    found = []
+    for parents in product(*choices):
+        given = dict(zip(nodes, parents, strict=True))
+        done: set[str] = set()
+        while ready := [n for n in nodes if n not in done and set(given[n]) <= done]:
+            done.update(ready)
+        if len(done) == len(nodes):
+            found.append(given)
+    return found
+
+
+def family_bic(data: pd.DataFrame, node: str, parents: tuple[str, ...]) -> float:
+    """By pandas alone."""
+    n = len(data)
+    if data[node].dtype == float:
+        cells = (
+            [c for _, c in data.groupby(list(levels))]
+            if (levels := [p for p in parents if data[p].dtype != float])
+            else [data]
+        )
+        numbers = [p for p in parents if data[p].dtype == float]
+        size = int(np.prod([data[p].nunique() for p in levels]))
+        total = -np.log(n) / 2 * size * (len(numbers) + 2)
+        for cell in cells:
+            A = np.column_stack([np.ones(len(cell)), *(cell[p] for p in numbers)])
+            found, *_ = np.linalg.lstsq(A, cell[node].to_numpy(), rcond=None)
+            rest = float(((cell[node] - A @ found) ** 2).sum())
+            free = len(cell) - len(numbers) - 1
+            total += -len(cell) / 2 * np.log(2 * np.pi * rest / free) - free / 2
+        return float(total)
+    if any(data[p].dtype == float for p in parents):
+        return -np.inf
+    counts = data.groupby([*parents, node]).size()
+    rows = counts.groupby(level=list(parents)).transform("sum") if parents else n
+    size = int(np.prod([data[p].nunique() for p in parents])) * (data[node].nunique() - 1)
+    return float((counts * np.log(counts / rows)).sum() - np.log(n) / 2 * size)
+
+
+def best(data: pd.DataFrame, allowed: object = None) -> float:
+    known = cache(lambda node, parents: family_bic(data, node, parents))
+    some = [g for g in graphs() if allowed is None or allowed(g)]  # type: ignore[operator]
+    return max(sum(known(n, parents) for n, parents in g.items()) for g in some)
+
+
+def drawn(seed: int, numbers: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    c = (a + b + (rng.random(300) < 0.3)) % 3
+    d = (c + (rng.random(300) < 0.4)) % 2
+    table = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
+    if numbers:
+        table["c"] = a * 1.0 + rng.normal(size=300)
+        table["d"] = table["c"] * b + rng.normal(size=300)
+    return table
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("numbers", [False, True])
+def test_exact_search_finds_the_best_of_all_graphs(seed: int, numbers: bool) -> None:
+    data = drawn(seed, numbers)
+    net = bk.learn_network(data, search="exact")
+    assert net.search_.score == pytest.approx(best(data), rel=1e-12)
+    assert bk.learn_network(data).search_.score <= net.search_.score + 1e-9
+
+
+def test_limits_are_kept_and_the_best_graph_within_them_is_found() -> None:
+    data = drawn(1)
+    cases: list[tuple[dict[str, object], object]] = [
+        ({"max_parents": 1}, lambda g: all(len(p) <= 1 for p in g.values())),
+        ({"required": [("d", "a")]}, lambda g: "d" in g["a"]),
+        ({"forbidden": [("a", "c"), ("c", "a")]}, lambda g: "a" not in g["c"] and "c" not in g["a"]),
+        ({"tiers": [["d"], ["c"], ["a", "b"]]}, lambda g: not (set("abc") & set(g["d"]) or set("ab") & set(g["c"]))),
+        ({"roots": ["c"], "leaves": ["b"]}, lambda g: not g["c"] and not any("b" in p for p in g.values())),
+    ]
+    for settings, allowed in cases:
+        net = bk.learn_network(data, search="exact", **settings)  # type: ignore[arg-type]
+        assert net.search_.score == pytest.approx(best(data, allowed), rel=1e-12), settings
+        climbed = bk.learn_network(data, **settings)  # type: ignore[arg-type]
+        for found in (net, climbed):
+            assert allowed({n: found.parents(n) for n in NODES}), settings  # type: ignore[operator]
+
+
+def test_other_scores_and_many_columns() -> None:
+    """No graph that climbing finds is better; sixteen columns, of up to three parents."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 2, (400, 16)), columns=[f"c{i:02}" for i in range(16)])
+    for i in range(2, 16):
+        table[f"c{i:02}"] = table[f"c{i - 1:02}"] ^ table[f"c{i - 2:02}"] ^ (rng.random(400) < 0.2)
+    table = table.astype(str)
+    climbed = bk.learn_network(table, max_parents=3).search_.score
+    assert bk.learn_network(table, search="exact", max_parents=3).search_.score >= climbed - 1e-9
+    few = table.iloc[:, :6]
+    for score in ("bdeu", "k2", "loo", "aic"):
+        found = bk.learn_network(few, score, "exact").search_.score
+        assert found >= bk.learn_network(few, score, "tabu").search_.score - 1e-9
+    with pytest.raises(InputError, match="max_parents"):
+        bk.learn_network(table, "bdeu", "exact")
+    wide = pd.DataFrame(rng.integers(0, 2, (20, 23))).astype(str)
+    with pytest.raises(NetworkError, match="22 nodes, and the table has 23"):
+        bk.learn_network(wide, search="exact")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"tiers": "abcd"}, "list of columns"),
+        ({"tiers": [["a"], ["a", "b"]]}, "'a' twice"),
+        ({"roots": ["e"]}, "'e', which is no column"),
+        ({"roots": ["a"], "required": [("b", "a")]}, "required and forbidden"),
+    ],
+)
+def test_bad_limits_are_refused(settings: dict[str, object], told: str) -> None:
+    with pytest.raises((InputError, NetworkError), match=told):
+        bk.learn_network(drawn(0), **settings)  # type: ignore[arg-type]
+
+
+# -- equivalence -------------------------------------------------------------------------------------
+
+
+def signature(
+    graph: dict[str, tuple[str, ...]],
+) -> tuple[frozenset[frozenset[str]], frozenset[tuple[str, frozenset[str]]]]:
+    """Edges, and where arcs meet whose other ends are not joined: the same in equivalent graphs (Verma and Pearl)."""
+    edges = frozenset(frozenset((p, n)) for n, parents in graph.items() for p in parents)
+    met = frozenset(
+        (n, frozenset(pair)) for n, ps in graph.items() for pair in combinations(ps, 2) if frozenset(pair) not in edges
+    )
+    return edges, met
+
+
+def test_patterns_hold_what_all_equivalent_graphs_share() -> None:
+    classes: dict[object, list[dict[str, tuple[str, ...]]]] = {}
+    for graph in graphs():
+        classes.setdefault(signature(graph), []).append(graph)
+    assert len(classes) == 185  # of the 543 graphs of four nodes (Gillispie and Perlman 2001)
+    assert len(graphs()) == 543
+    for members in classes.values():
+        arcs = [{(p, n) for n, parents in graph.items() for p in parents} for graph in members]
+        shared = set.intersection(*arcs)
+        free = {frozenset(arc) for arc in set.union(*arcs) - shared}
+        for graph in members:
+            found = Pattern.of(Graph(graph))
+            assert (set(found.arcs), set(found.edges)) == (shared, free)
+
+
+def test_distances_count_edges() -> None:
+    def net(*edges: str) -> bk.Network:
+        return bk.Network([tuple(e) for e in edges], nodes=list(NODES))
+
+    assert net("ab", "bc").structural_distance(net("cb", "ba")) == 0  # equivalent
+    assert net("ab", "cb").structural_distance(net("ab", "bc")) == 2  # both edges lose their arrows
+    assert net("ab").structural_distance(net("ab", "cd")) == 1
+    assert len(net("ab", "cb", "bd").cpdag().arcs) == 3
+    with pytest.raises(NetworkError, match="different nodes"):
+        net().structural_distance(bk.Network(nodes=["a"]))
