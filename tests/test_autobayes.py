@@ -353,3 +353,10 @@ def test_members_that_see_the_same_share_a_view_also_after_loading(tmp_path) -> 
         seeing = [m for m in fitted.members_ if m.view is not None]
         assert len(seeing) > 1
         assert [a.view is b.view for a in seeing for b in seeing] == [a.sees_like(b) for a in seeing for b in seeing]
+
+
+def test_columns_that_say_nothing_leave_the_prior():
+    rows = pd.DataFrame({"m": np.full(60, np.nan), "k": "same"})
+    model = bk.AutoBayes().fit(rows, ["a"] * 45 + ["b"] * 15)
+    assert "failed" not in str(model.summary())
+    np.testing.assert_allclose(model.predict_proba(rows[:1]), [[0.75, 0.25]], atol=0.01)

@@ -130,3 +130,8 @@ def test_classes_and_functions_stay_what_they_were():
     assert pickle.loads(pickle.dumps(bk.evaluate)) is bk.evaluate
     assert bk.evaluate.__name__ == "evaluate"
     assert bk.evaluate.__doc__
+
+
+def test_help_lists_every_public_name():
+    words = set(bk.__doc__.replace(",", " ").replace(";", " ").split())
+    assert set(bk.__all__) <= words

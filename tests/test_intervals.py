@@ -440,7 +440,7 @@ def test_what_has_no_interval_says_so_and_shows_no_number(tmp_path):
     assert np.isnan(found.interval("ece").low)
     assert "nan" not in str(found)
     page = bk.report(found, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "no honest interval" in page
+    assert "beyond chance" in page  # in its place
     assert "– to –" not in page
 
 

@@ -1,13 +1,13 @@
 """Bayesian classification on exact, mergeable statistics.
 
-Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated VennAbers Conformal
-              RiskClassifier
+Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes CorrectedNaiveBayes ProbabilityForest AutoBayes
+Around them   Calibrated VennAbers Conformal RiskClassifier; Stream
 Networks      Network learn_network read_bif write_bif read_network write_network
-Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
-Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
+Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector date_features
+Evaluation    evaluate compare cross_population drift; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
 Decisions     Costs decide bayes_error; bayes_rule independence
 Results       report panel plots explain_pipeline
-Files         load merge Reading, errors
+Files         load merge Reading export register_onnx, errors
 
 Names load on first use, so that ``import bayeskit`` costs next to nothing. ``help(bayeskit.NaiveBayes)`` describes one;
 the packages below are how the library is made, and may change.

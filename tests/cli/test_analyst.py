@@ -129,7 +129,7 @@ def test_pictures_and_pages(run: Any, sheets: Path, pool: str) -> None:
 REFUSED = {
     "a cause to fail on": (["drift", "m.bayes", "first.csv", "--fail-on", "tuesday"], 2, "moderate, large, missing"),
     "a level of drift": (["drift", "m.bayes", "first.csv", "--level", "2"], 2, "between 0 and 1"),
-    "drift of strange columns": (["drift", "m.bayes", "first.csv"], 3, "unseen at fit time"),
+    "drift of strange columns": (["drift", "m.bayes", "first.csv"], 3, "does not know these columns"),
     "a page of drift": (["drift", "m.bayes", "first.csv", "-o", "drift.pdf"], 2, r"\.html"),
     "a sheet that is not there": (["fit", "visits.xlsx", "-t", "diagnosis", "--sheet", "Two"], 3, "there are: answers"),
     "a part of a date": (["fit", "seen.csv", "-t", "diagnosis", "--dates", "hour"], 3, "year, month, weekday, age"),

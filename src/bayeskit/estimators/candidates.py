@@ -47,7 +47,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, share=0.3),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_some_columns, share=0.3),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
         ),
@@ -68,6 +68,10 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         ),
         Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
     )
+
+
+def _some_columns(facts: Facts) -> str:
+    return "" if facts.columns else "all columns are constant"
 
 
 def _narrow(facts: Facts) -> str:

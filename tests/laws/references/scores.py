@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import foldnorm
+from scipy.optimize import brentq
+from scipy.stats import foldnorm, norm
 from sklearn import metrics
 
 CELLS = 15
@@ -164,3 +165,31 @@ def coverage(rows):
 def covered_accuracy(rows):
     decided = np.array([d for *_, d in _decided(rows)])
     return metrics.accuracy_score(rows.true[decided], rows.done[decided], sample_weight=rows.w[decided])
+
+
+def brier_reliability(rows):
+    total = Fraction(rows.w.sum())
+    cells = [c for k, p in enumerate(rows.p.T) for c in _cells(p, rows.true == k, rows.w, _width(p))]
+    return float(sum(n * (came - said) ** 2 for n, said, came, _ in cells) / total)
+
+
+def brier_resolution(rows):
+    total, found = Fraction(rows.w.sum()), Fraction(0)
+    for k, p in enumerate(rows.p.T):
+        share = Fraction(rows.w[rows.true == k].sum()) / total
+        found += sum(n * (came - share) ** 2 for n, _, came, _ in _cells(p, rows.true == k, rows.w, _width(p)))
+    return float(found / total)
+
+
+def smooth_ece(rows):
+    """By the kernel itself, with its reflections, and a root finder."""
+    top, hit = _top(rows)
+    at = (np.minimum(np.floor(top * 1024), 1023) + 0.5) / 1024
+    t = (np.arange(1024) + 0.5) / 1024
+    off = rows.w * (hit - top) / rows.w.sum()
+
+    def gap(deviation):
+        images = [norm.pdf(t[:, None], sign * at + 2 * k, deviation) for k in range(-4, 5) for sign in (-1, 1)]
+        return np.abs(sum(images) @ off).mean() - deviation
+
+    return brentq(gap, 1e-3, 1, xtol=1e-14)

@@ -1,0 +1,34 @@
+"""Reliability: what miscalibration adds to the Brier score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.evaluation.score import SumScore
+from bayeskit.numerics.rates import ratio
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.score_sums import ScoreSums
+
+
+class BrierReliability(SumScore):
+    """Sum over classes of the mean of (share that came true - mean probability)² over 15 cells of equal width.
+
+    Murphy (1973): the Brier score is uncertainty - resolution + reliability, but for what differs within a cell;
+    uncertainty, the sum of shares times (1 - share), is that of the classes alone.
+    """
+
+    name = "brier_reliability"
+    title = "Brier, reliability"
+    meaning = "what miscalibration adds to the Brier score; less is better"
+    topic = "calibration"
+    larger_is_better = False
+    limits = (0.0, 2.0)
+
+    def of_sums(self, sums: ScoreSums) -> Float:
+        weight, said, came = (sums.each[:, :, field] for field in range(3))  # (G, K, BINS)
+        off = weight * (ratio(came, weight) - ratio(said, weight)) ** 2
+        return ratio(np.nansum(off, axis=(1, 2)), weight[:, 0].sum(axis=1))
