@@ -32,10 +32,10 @@ def number(value: object) -> float | None:
     return plain if np.isfinite(plain) else None
 
 
-def whole(value: object) -> int | None:
+def integer(value: object) -> int | None:
     """An integer of any type; None if it is none.
 
-    >>> whole(np.int64(20)), whole(20.0), whole(True), whole("20")
+    >>> integer(np.int64(20)), integer(20.0), integer(True), integer("20")
     (20, None, None, None)
     """
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None

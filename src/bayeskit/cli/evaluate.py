@@ -49,7 +49,7 @@ POOLED, REFITTED = 50_000, 500_000  # rows at most, of models that keep them at 
 
 
 @dataclass(frozen=True)
-class Judging:
+class EvaluationOptions:
     """How rows are divided, and what is at stake."""
 
     method: Annotated[str, typer.Option(help="cv, holdout, loo (leave one out) or bootstrap.")] = "cv"
@@ -137,7 +137,7 @@ def evaluate(
         ),
     ] = None,
     rows: Rows,
-    judging: Judging,
+    options: EvaluationOptions,
     settings: Settings,
     say: Saying,
     target: OtherTarget = None,
@@ -152,16 +152,16 @@ def evaluate(
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as messages:
-            found = Task(model or "naive", target, source, judging, settings, split_names(by)).evaluate(say)
+            found = Task(model or "naive", target, source, options, settings, split_names(by)).evaluate(say)
         groups = ("--by", ",".join(split_names(by))) if by else ()
         then = command_line(
-            "report", *source.words, "--target", target, "--model", model or "naive", *groups, *judging.words
+            "report", *source.words, "--target", target, "--model", model or "naive", *groups, *options.words
         )
     else:
-        if model is not None or settings.given or judging.divides:
+        if model is not None or settings.given or options.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as messages, open_source(rows, say, "reading") as source:
-            found = _evaluate_file(Path(file), source, target, judging, split_names(by))
+            found = _evaluate_file(Path(file), source, target, options, split_names(by))
         then = command_line("predict", file, "NEW.csv")
     say.answer(found, {**measures(found), "notes": messages}, then)
 
@@ -169,7 +169,7 @@ def evaluate(
 def compare(
     target: Target,
     rows: Rows,
-    judging: Judging,
+    options: EvaluationOptions,
     settings: Settings,
     say: Saying,
     model: Annotated[
@@ -181,11 +181,11 @@ def compare(
     """Judge several models on the same folds, side by side."""
     names = split_names(model) or tuple(name for name in USUAL if name in OFFERED)
     models, pooled = {name: settings.classifier(name) for name in names}, "auto" in names
-    way, others = judging.way(pooled), judging.others
+    way, others = options.way(pooled), options.others
     with (
         notes(say) as messages,
-        _take(rows, say, judging, baselines or _needs_refits(models.values()), pooled) as taken,
-        _show_candidates(models.get("auto"), say, judging.fits(taken.table, way)),
+        _take(rows, say, options, baselines or _needs_refits(models.values()), pooled) as taken,
+        _show_candidates(models.get("auto"), say, options.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
     each = {name: measures(found[name]) for name in found.ranking}
@@ -202,7 +202,7 @@ class Task:
     model: str
     target: str
     rows: Rows
-    judging: Judging
+    options: EvaluationOptions
     settings: Settings
     by: tuple[str, ...] = ()
 
@@ -212,22 +212,22 @@ class Task:
 
         from bayeskit.model.labelled_table import drop_columns
 
-        judging, pooled = self.judging, self.model == "auto"
-        classifier, way = self.settings.classifier(self.model), judging.way(pooled)
-        refitted = bool(self.by) or judging.sample is not None or _needs_refits([classifier])
+        options, pooled = self.options, self.model == "auto"
+        classifier, way = self.settings.classifier(self.model), options.way(pooled)
+        refitted = bool(self.by) or options.sample is not None or _needs_refits([classifier])
         rows = without_ignored(self.rows, self.by)
         with (
-            _take(rows, say, judging, refitted, pooled, then is not None) as taken,
-            _show_candidates(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
+            _take(rows, say, options, refitted, pooled, then is not None) as taken,
+            _show_candidates(classifier if pooled else None, say, options.fits(taken.table, way) + (then is not None)),
         ):
             table, by = split_groups(taken.table, self.rows, self.by)
             taken = replace(taken, table=table)
-            others = {"keep_models": then is not None, "by": by, **judging.others}
+            others = {"keep_models": then is not None, "by": by, **options.others}
             found = bk.evaluate(classifier, table, self.target, way, **others)
             if then is not None:
                 # fitted by name, so that a file of the model knows its target
-                X = drop_columns(table, [judging.groups]) if pooled and judging.groups else table
-                learn = partial(clone(classifier).fit, X, self.target, sample_weight=judging.weight)
+                X = drop_columns(table, [options.groups]) if pooled and options.groups else table
+                learn = partial(clone(classifier).fit, X, self.target, sample_weight=options.weight)
                 found = replace(found, fit=learn) if pooled else found
                 then(found, taken)
         return found
@@ -252,7 +252,7 @@ def _needs_refits(models: Iterable[object]) -> bool:
 
 @contextmanager
 def _take(
-    rows: Rows, say: Saying, judging: Judging, refitted: bool, pooled: bool, hashed: bool = False
+    rows: Rows, say: Saying, options: EvaluationOptions, refitted: bool, pooled: bool, hashed: bool = False
 ) -> Iterator[Taken]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
     from bayeskit.engines.files import files_of
@@ -260,7 +260,7 @@ def _take(
     with ExitStack() as reading:
         source = reading.enter_context(open_source(rows, say, "reading"))
         taken = (
-            read_sample(source, judging.most(pooled), judging.seed) if refitted else Taken(in_memory(source), source)
+            read_sample(source, options.most(pooled), options.seed) if refitted else Taken(in_memory(source), source)
         )
         taken = replace(taken, files=tuple(files_of(source))) if hashed else taken
         if not taken.streamed:
@@ -289,7 +289,7 @@ def split_groups(
 
 
 def _evaluate_file(
-    file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()
+    file: Path, source: TableLike, target: str | None, options: EvaluationOptions, by: tuple[str, ...] = ()
 ) -> Evaluation:
     """A model file judged by rows that are new to it."""
     from bayeskit.estimators.wrapper import core
@@ -301,7 +301,7 @@ def _evaluate_file(
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
     source = with_dates(source, known.schema.names)
     rows = in_memory(source, {**known.counted.types, target: known.counted.types.get("", "")})
-    others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
+    others = {"costs": options.others["costs"], "sample_weight": options.weight}
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayeskit.cli.destination import MODEL, REPORT, Force, check_output
-from bayeskit.cli.evaluate import ByGroup, Judging, Task, measures
+from bayeskit.cli.evaluate import ByGroup, EvaluationOptions, Task, measures
 from bayeskit.cli.options import ModelName, Settings, Target, command, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, Taken
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def report(
     target: Target,
     rows: Rows,
-    judging: Judging,
+    options: EvaluationOptions,
     settings: Settings,
     say: Saying,
     model: ModelName = "auto",
@@ -57,10 +57,10 @@ def report(
     """
     from bayeskit.reports.page import Page
 
-    check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
+    check_output(output, REPORT, [rows.place, options.costs], force, rows.sql)
     if save is not None:
-        check_output(save, MODEL, [rows.place, judging.costs], force, rows.sql)
-    task = Task(model, target, rows, judging, settings, split_names(by))
+        check_output(save, MODEL, [rows.place, options.costs], force, rows.sql)
+    task = Task(model, target, rows, options, settings, split_names(by))
     pages: list[Page] = []
 
     with notes(say) as messages:
@@ -108,16 +108,16 @@ def provenance(task: Task, taken: Taken, note: str, warned: tuple[str, ...]) -> 
     from bayeskit.model.journal import Origin
     from bayeskit.reports.provenance import Provenance
 
-    rows, judging, by = task.rows, task.judging, task.by
+    rows, options, by = task.rows, task.options, task.by
     excluded = dict.fromkeys(split_names(rows.ignore), "not read (--ignore)")
     beside = [name for name in split_names(rows.ignore) if name in by]
     excluded |= dict.fromkeys(beside, "no feature, only groups rows (--ignore, --by)")
-    excluded |= {judging.groups: "keeps rows together (--groups)"} if judging.groups else {}
-    excluded |= {judging.weight: "the weight of a row (--weight)"} if judging.weight else {}
-    given = {"costs": judging.costs and f"Costs({str(judging.costs)!r})"}
-    given |= {"reject": "" if judging.reject is None else repr(judging.reject)}
-    given |= {"groups": judging.groups and repr(judging.groups)}
-    given |= {"sample_weight": judging.weight and repr(judging.weight)}
+    excluded |= {options.groups: "keeps rows together (--groups)"} if options.groups else {}
+    excluded |= {options.weight: "the weight of a row (--weight)"} if options.weight else {}
+    given = {"costs": options.costs and f"Costs({str(options.costs)!r})"}
+    given |= {"reject": "" if options.reject is None else repr(options.reject)}
+    given |= {"groups": options.groups and repr(options.groups)}
+    given |= {"sample_weight": options.weight and repr(options.weight)}
     read = "X" if rows.place == "-" else _python(taken)
     values = "{" + ", ".join(f"{name!r}: {read}[{name!r}]" for name in by) + "}"
     given |= {"by": (values if beside else repr(list(by))) if by else ""}

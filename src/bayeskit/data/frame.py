@@ -221,4 +221,5 @@ def as_list(values: Any) -> Iterable[Any]:
     """Values of an array, a column or a list as those of Python."""
     if hasattr(values, "to_pylist"):
         values = values.to_pylist()
-    return values.tolist() if hasattr(values, "tolist") else values  # type: ignore[no-any-return]
+    plain: Iterable[Any] = values.tolist() if hasattr(values, "tolist") else values
+    return plain

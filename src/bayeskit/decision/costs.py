@@ -50,7 +50,7 @@ class Costs:
     matrix: Float  # (classes, actions)
 
     def __init__(
-        self, table: Any, classes: Sequence[Label] | None = None, actions: Sequence[Label] | None = None
+        self, table: object, classes: Sequence[Label] | None = None, actions: Sequence[Label] | None = None
     ) -> None:
         rows, columns, cells = _read(table, classes, actions)
         for what, labels in (("class", rows), ("action", columns)):
@@ -156,7 +156,7 @@ Cells = list[tuple[Any, Sequence[Any]]]
 
 
 def _read(
-    table: Any, classes: Sequence[Label] | None, actions: Sequence[Label] | None
+    table: object, classes: Sequence[Label] | None, actions: Sequence[Label] | None
 ) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """Row labels, column labels and the cells of each row."""
     if isinstance(table, Mapping) and not isinstance(table, HasColumns):

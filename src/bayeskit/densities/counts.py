@@ -20,7 +20,7 @@ from bayeskit.portable.program import Inputs, Tail, Term
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.exact import ExactSum, Scattered
 from bayeskit.statistics.totals import Totals
-from bayeskit.validation import keep, whole
+from bayeskit.validation import integer, keep
 
 
 class CountFamily(Family[Totals]):
@@ -37,7 +37,7 @@ class CountFamily(Family[Totals]):
         """Refuse settings that make no sense; ``zero`` says whether there may be no smoothing at all."""
         if self.smoothing is not None:
             pseudo_rows(self, zero)
-        group = whole(self.group)
+        group = integer(self.group)
         if group is None:
             raise InputError(f"{type(self).__name__}(group={self.group!r}): give a whole number")
         keep(self, group=group)

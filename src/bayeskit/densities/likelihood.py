@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from inspect import isabstract
 from types import ModuleType
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.levels import Domain
@@ -116,6 +116,9 @@ class Family(Likelihood[S]):
     def recipe(self) -> Recipe | None:
         """As the core knows it, for the choice among families; None if it does not, and a density is fitted instead."""
         return None
+
+
+AnyFamily: TypeAlias = Family[Any]  # whatever it counts
 
 
 def describe_family(family: Any) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any
 
 from bayeskit.errors import InputError
 
@@ -45,9 +45,10 @@ def advice(path: str) -> str:
 
 
 @contextmanager
-def open_file(path: str, mode: str, **how: str) -> Iterator[IO]:  # type: ignore[type-arg]
+def open_file(path: str, mode: str, **how: str) -> Iterator[IO[Any]]:
     """A file, also a packed one."""
-    with gzip.open(path, mode, **how) if path.endswith(".gz") else open(path, mode, **how) as file:  # type: ignore[call-overload]
+    opened: Callable[..., IO[Any]] = gzip.open if path.endswith(".gz") else open
+    with opened(path, mode, **how) as file:
         yield file
 
 

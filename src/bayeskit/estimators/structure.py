@@ -15,7 +15,7 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
-from bayeskit.networks.exploration import Completion, Exploration, graph_score, whole_number
+from bayeskit.networks.exploration import Completion, Exploration, check_count, graph_score
 from bayeskit.networks.fitted import DistinctRows
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.hybrid_completion import HybridCompletion
@@ -125,7 +125,7 @@ def learn_network(
     ((('b', 'a'),), 1)
     """
     exploration = Exploration(search, restarts, random_state, SHAKES if restarts else 0)
-    most = whole_number("max_parents", max_parents)
+    most = check_count("max_parents", max_parents)
     intake = OpenTable.of(X, None, sample_weight, n_jobs)
     names = tuple(intake.names)
     check_pairs(len(names), "scores")

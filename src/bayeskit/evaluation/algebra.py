@@ -179,7 +179,7 @@ class Algebra:
             )
 
     def _table(self, fold: ColumnLike | None = None) -> OpenTable:
-        return self.sample.intake(self.spec.n_jobs, fold)
+        return self.sample.open(self.spec.n_jobs, fold)
 
 
 def coarse_grids(model: Model) -> tuple[str, ...]:

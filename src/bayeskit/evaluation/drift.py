@@ -127,10 +127,10 @@ class Drift(TableRepr):
     def verdict(self) -> str:
         """In one sentence."""
         count, tested = len(self.moved), sum(not np.isnan(c.p) for c in self.columns)
-        holes = sum(c.missing_moved for c in self.columns)
+        moved = sum(c.missing_moved for c in self.columns)
         strange = sum(c.unseen > 0 for c in self.columns)
         said = f"{count} of {tested} columns moved" if count else f"none of {tested} columns moved"
-        said += f"; missing values are more or less common in {holes}" if holes else ""
+        said += f"; missing values are more or less common in {moved}" if moved else ""
         said += f"; levels never seen in {strange}" if strange else ""
         return f"{said} ({self.rows_now:,.10g} rows against {self.rows_before:,.10g})"
 
@@ -281,8 +281,8 @@ def _compare(known: Known, new: Counts) -> ColumnDrift:
         before, now, missing = np.nan, np.nan, np.nan
     else:
         before, now = (max(0.0, 1 - c.there / c.rows) if c.rows > 0 else np.nan for c in (old, new))
-        holes = [max(c.rows - c.there, 0.0) for c in (old, new)]
-        missing = proportions(holes[0], holes[1], old.rows, new.rows) if sum(holes) > 0 else np.nan
+        absent = [max(c.rows - c.there, 0.0) for c in (old, new)]
+        missing = proportions(absent[0], absent[1], old.rows, new.rows) if sum(absent) > 0 else np.nan
     strange = sorted(new.unseen.items(), key=lambda one: (-one[1], str(one[0])))
     share = sum(new.unseen.values()) / new.there if new.there > 0 else 0.0
     named = tuple(str(label) for label, _ in strange[:SHOWN] if label is not None)

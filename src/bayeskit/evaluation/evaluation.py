@@ -206,7 +206,7 @@ class Evaluation(TableRepr):
         return {"fold": np.arange(len(each["accuracy"])), **each}
 
     def _rows(self) -> Json:
-        kept = self._must_keep("rows")
+        kept = self.require_rows("rows")
         labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
         names = [*self.classes.tolist(), *self.others]
         names = list(map(str, names)) if self.others else names  # a column of a frame has one type
@@ -244,7 +244,7 @@ class Evaluation(TableRepr):
         label : class
             Which class.
         """
-        kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
+        kept, labels = self.require_rows("the ROC curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
         judged = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
@@ -262,7 +262,7 @@ class Evaluation(TableRepr):
         thresholds : sequence of float, optional
             Probabilities to act at; 0.01 to 0.99 unless given.
         """
-        kept, labels = self._must_keep("a decision curve"), self.classes.tolist()
+        kept, labels = self.require_rows("a decision curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
         judged, k = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1), labels.index(label)
@@ -347,7 +347,19 @@ class Evaluation(TableRepr):
     def _kept(self) -> OutOfFold | None:
         return self._rows_measured.kept
 
-    def _must_keep(self, what: str) -> OutOfFold:
+    def require_rows(self, what: str) -> OutOfFold:
+        """Predictions row by row, for something that cannot be shown without them.
+
+        Parameters
+        ----------
+        what : str
+            What is to be shown, for the error where no rows were kept.
+
+        Returns
+        -------
+        OutOfFold
+            The rows with what was predicted for them.
+        """
         if self._kept is None:
             raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
         return self._kept

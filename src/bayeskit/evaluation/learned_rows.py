@@ -62,8 +62,8 @@ class LearnedRows:
                 f"{name} has cuts, families or arcs that are chosen by the labels, and would be chosen anew for every "
                 f"row; {way_out}"
             )
-        model = learn(spec, sample.intake(spec.n_jobs))
-        table = sample.intake(spec.n_jobs)
+        model = learn(spec, sample.open(spec.n_jobs))
+        table = sample.open(spec.n_jobs)
         blocks = each_block(table, model, lambda block, start: with_labels(block, start, sample.rows))
         return cls(spec, model, tuple(replace(b, weights=None) for b in blocks))
 

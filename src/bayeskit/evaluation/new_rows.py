@@ -18,7 +18,7 @@ from bayeskit.decision.sampling import draw_rows
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError
 from bayeskit.evaluation.column_counts import ColumnCounter, Counts, Known
-from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec
+from bayeskit.evaluation.protocols import HasPrior, ReadsTables, SupportsSpec, jobs_of
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
@@ -101,7 +101,7 @@ def read_new_rows(
     classifier: Classifier, model: Model, X: TableLike, weight: WeightsLike, known: Sequence[Known]
 ) -> NewRows:
     """One pass over the rows: columns counted as the model counted them, posteriors and evidence of a sample."""
-    name, jobs = type(classifier).__name__, getattr(classifier, "n_jobs", None)
+    name, jobs = type(classifier).__name__, jobs_of(classifier)
     table = OpenTable.of(X, None, weight, jobs, model.counted.types).against(model.schema, name)
     notes: list[str] = []
     evident = _evidence_of(classifier, model, notes)
@@ -112,7 +112,7 @@ def read_new_rows(
         weights = weights_of(batch, roles)
         said = _log_proba(classifier, model, block, prior, batch)
         evidence = model.evidence(block) if evident else np.zeros(block.rows)
-        return block, batch, start, weights, said, evidence, _holes(block)
+        return block, batch, start, weights, said, evidence, _missing_pattern(block)
 
     columns = [*([] if isinstance(table.source.rows, Matrix) else model.schema.names), *roles.names]
     for block, batch, start, weights, said, evidence, missing in BatchPredictor(model, table).steps(
@@ -124,7 +124,7 @@ def read_new_rows(
     if not counter.weight > 0:
         raise InputError("all weights of the new rows are zero; give rows that count")
     said, mass, evidence = kept.rows()
-    prior = classifier.log_prior() if hasattr(classifier, "log_prior") else model.log_prior()
+    prior = classifier.log_prior() if isinstance(classifier, HasPrior) else model.log_prior()
     shift = prior_shift(model.classes, said, prior, mass)
     found = _evidence(model, evidence, mass, patterns.rows()[0], notes) if evident else None
     counts = counter.counts()
@@ -169,7 +169,7 @@ def _evidence(model: Model, evidence: Float, mass: Float, missing: Bool, notes: 
     return Evidence(mean, float(usual.mean()), float(np.average(evidence < low, weights=mass)))
 
 
-def _holes(block: Block) -> Bool:
+def _missing_pattern(block: Block) -> Bool:
     """Which values are missing, or of levels never seen: (n, columns)."""
     out = np.zeros((block.rows, len(block.schema.names)), dtype=bool)
     for j, name in enumerate(block.schema.names):

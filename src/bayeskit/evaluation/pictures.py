@@ -63,7 +63,7 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
 
 def _cost(evaluation: Evaluation, costs: CostsLike = None, label: Label | None = None) -> CostDisplay:
     """By the costs given, else by those of the evaluation, else by one for every mistake."""
-    kept, decision_costs = evaluation._must_keep("a cost curve"), evaluation.decision_costs
+    kept, decision_costs = evaluation.require_rows("a cost curve"), evaluation.decision_costs
     if costs is None and decision_costs is not None:
         costs = Costs(decision_costs.table, evaluation.classes.tolist(), decision_costs.actions)
     costs = Costs.of(costs, evaluation.classes.tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
-from bayeskit.arrays import Float, TableLike
+from bayeskit.arrays import Float, PriorLike, TableLike
 from bayeskit.errors import KindError
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
@@ -34,6 +34,14 @@ class ReadsTables(Protocol):
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row) not rounded to 0 and 1 on the way, (n, K); None where ``predict_proba`` is its own."""
+
+
+@runtime_checkable
+class HasPrior(Protocol):
+    """A classifier with a prior of its own beside that of the model inside it."""
+
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        """log P(class), (K,)."""
 
 
 @runtime_checkable
@@ -70,6 +78,12 @@ def can_fit(estimator: object) -> bool:
     return hasattr(estimator, "fit")
 
 
+def jobs_of(estimator: object) -> int | None:
+    """How many workers it was told to take, where it has such a setting."""
+    jobs: int | None = getattr(estimator, "n_jobs", None)
+    return jobs
+
+
 def steps_of(estimator: object) -> Sequence[tuple[str, Any]]:
     """The steps of a pipeline; none of any other estimator."""
     steps: Sequence[tuple[str, Any]] = getattr(estimator, "steps", ())
@@ -82,7 +96,7 @@ def features_of(fitted: object) -> dict[str, Any]:
     return {name: value for name, value in declared.items() if value is not None}
 
 
-def score_samples(fitted: Any, X: TableLike) -> Float:
+def score_samples(fitted: object, X: TableLike) -> Float:
     """log p(row) of a density estimator, (n,)."""
     if not hasattr(fitted, "score_samples"):
         raise KindError(

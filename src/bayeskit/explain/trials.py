@@ -167,7 +167,7 @@ class Levels:
         order = np.argsort([self.distance(held, i) if self._known(held) else -u for i, u in enumerate(self.usual)])
         return [self.values[i] for i in order[:FEW].tolist() if self.values[i] != held]
 
-    def away(self, held: Label, value: Any) -> float:
+    def away(self, held: Label, value: object) -> float:
         return self.distance(held, self.values.index(value))
 
     def nearest(self, there: Bool, held: Label) -> int:

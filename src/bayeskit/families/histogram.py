@@ -27,7 +27,7 @@ from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.validation import keep, whole
+from bayeskit.validation import integer, keep
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Histogram(Family[Any]):
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
-        where, cells = f"Histogram(bins={self.bins!r})", whole(self.bins)
+        where, cells = f"Histogram(bins={self.bins!r})", integer(self.bins)
         if cells is not None and 1 <= cells <= 10**6:
             keep(self, bins=cells)
         elif cells is None and not isinstance(self.bins, str) and _many(self.bins):

@@ -97,7 +97,7 @@ class LabelledTable:
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
         return drop_columns(table, [name for name in self.roles.names if not name.startswith(":")])
 
-    def intake(self, n_jobs: int | None, fold: ColumnLike | None = None) -> OpenTable:
+    def open(self, n_jobs: int | None, fold: ColumnLike | None = None) -> OpenTable:
         """The table opened again, with the fold of each row."""
         y, weight = (
             name if name is None or not name.startswith(":") else self.beside[name]

@@ -130,7 +130,7 @@ class Exploration:
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:
             raise InputError(f"search={self.search!r}: choose one of {', '.join(SEARCHES)}")
-        object.__setattr__(self, "restarts", whole_number("restarts", self.restarts) or 0)
+        object.__setattr__(self, "restarts", check_count("restarts", self.restarts) or 0)
 
     def find(
         self,
@@ -207,7 +207,7 @@ def graph_score(scores: Scores, arcs: Bool) -> float:
     return total(scores, {c: np.flatnonzero(row).tolist() for c, row in enumerate(arcs)})
 
 
-def whole_number(name: str, value: object) -> int | None:
+def check_count(name: str, value: object) -> int | None:
     """A setting as a whole number of at least 0; None stays."""
     if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
         raise InputError(f"{name}={value!r}: give a whole number of at least 0")

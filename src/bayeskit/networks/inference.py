@@ -161,9 +161,9 @@ class Inference:
         except NetworkError:
             together = float(MOST_WORK) * codes.shape[1]  # too wide unless what is observed cuts it
         compiling = COMPILING * len(codes)
-        holes = np.packbits(seen[mixed], axis=0)
-        few = distinct(holes[:, :SAMPLE])[1]  # enough to see, most of the time
-        labels, first = (few, few) if len(few) * compiling > together else distinct(holes)
+        patterns = np.packbits(seen[mixed], axis=0)
+        few = distinct(patterns[:, :SAMPLE])[1]  # enough to see, most of the time
+        labels, first = (few, few) if len(few) * compiling > together else distinct(patterns)
         if len(first) * compiling > together:
             yield slice(None), shared
             return

@@ -16,7 +16,7 @@ from bayeskit.arrays import Code, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
-LEANING = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)  # pseudo-rows tried
+PSEUDO_ROWS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)  # pseudo-rows tried
 CELLS = 1 << 22  # the largest table of a family
 Family = tuple[int, tuple[int, ...]]  # a node and its parents, ascending
 
@@ -80,7 +80,7 @@ def loo(counts: Float, start: Int) -> Float:
     base = np.repeat(alone / alone.sum(axis=1, keepdims=True), lines, axis=0)
     others, beside = np.maximum(counts - 1, 0), np.maximum(rows - 1, 0)
     best = np.full(len(start), -np.inf)
-    for s in LEANING:
+    for s in PSEUDO_ROWS:
         gain = np.einsum("ij,ij->i", counts, np.log((others + s * base) / (beside + s)))
         best = np.maximum(best, np.add.reduceat(gain, start))
     n = np.add.reduceat(rows[:, 0], start)

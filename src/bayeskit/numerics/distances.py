@@ -111,21 +111,21 @@ class Metric:
         if self.covariance is not None:
             root = _whitening(self.covariance[np.ix_(columns, columns)])
             numbers = numbers @ root
-        sheet = self._sheet(numbers, points.codes, self.weight[columns], self.level_weight)
-        d, power = len(sheet.weight), sheet.power
+        brute_force = self._brute_force(numbers, points.codes, self.weight[columns], self.level_weight)
+        d, power = len(brute_force.weight), brute_force.power
         if self.name == "gower" or np.isnan(numbers).any() or not d:
-            return sheet, root
+            return brute_force, root
         tree = often and d <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** d)
-        return Tree(sheet) if tree else BlasBruteForce(sheet) if power == 2 else sheet, root
+        return Tree(brute_force) if tree else BlasBruteForce(brute_force) if power == 2 else brute_force, root
 
     def comparing(self, points: Queries, columns: Bool) -> BruteForce:
         """With every point, over some columns of both kinds, (d + c,); distances that are whitened have none."""
         numbers, levels = np.split(np.flatnonzero(columns), [np.count_nonzero(columns[: len(self.scale)])])
         levels = levels - len(self.scale)
         weights = self.weight[numbers], self.level_weight[levels]
-        return self._sheet(points.numbers[:, numbers], points.codes[:, levels], *weights)
+        return self._brute_force(points.numbers[:, numbers], points.codes[:, levels], *weights)
 
-    def _sheet(self, numbers: Float, codes: Code, weight: Float, level_weight: Float) -> BruteForce:
+    def _brute_force(self, numbers: Float, codes: Code, weight: Float, level_weight: Float) -> BruteForce:
         power = 1 if self.name in ("manhattan", "gower") else 2
         both = np.ascontiguousarray(numbers.T), np.ascontiguousarray(codes.T)
         return BruteForce(*both, weight, level_weight, power, self.name == "gower")

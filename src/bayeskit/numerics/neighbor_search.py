@@ -129,24 +129,24 @@ def _nearest(search: Search, asked: Queries, most: int) -> tuple[Int, Float]:
 class Tree:
     """A k-d tree: for few columns without missing values."""
 
-    sheet: BruteForce
+    brute_force: BruteForce
 
     @property
     def points(self) -> int:
-        return self.sheet.points
+        return self.brute_force.points
 
     @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
-        return cKDTree(np.ascontiguousarray(self.sheet.numbers.T))
+        return cKDTree(np.ascontiguousarray(self.brute_force.numbers.T))
 
     def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
-        distance, index = self._tree.query(asked.numbers, range(1, most + 1), p=self.sheet.power)
+        distance, index = self._tree.query(asked.numbers, range(1, most + 1), p=self.brute_force.power)
         return index.astype(np.int64), distance
 
     def distances(self, asked: Queries) -> Float:
-        return self.sheet.distances(asked)
+        return self.brute_force.distances(asked)
 
 
 @dataclass(frozen=True)
@@ -157,18 +157,18 @@ class BlasBruteForce:
     precision. Where single precision cannot vouch that none was missed, all points are.
     """
 
-    sheet: BruteForce
+    brute_force: BruteForce
     rows: int = 128  # so many by so many products stay in a cache
     columns: int = 512
 
     @property
     def points(self) -> int:
-        return self.sheet.points
+        return self.brute_force.points
 
     @cached_property
     def _table(self) -> tuple[Float, Float, float, Any]:
         """Points (points, d), their centre, the largest distance from it, and (d + 1, points) to multiply with."""
-        points = np.ascontiguousarray(self.sheet.numbers.T)
+        points = np.ascontiguousarray(self.brute_force.numbers.T)
         centre = points.mean(axis=0)
         near = points - centre
         square = np.einsum("ij,ij->i", near, near)
@@ -179,7 +179,7 @@ class BlasBruteForce:
     def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
         keep = most + ALSO
         if keep >= self.points:
-            return self.sheet.nearest(asked, most)
+            return self.brute_force.nearest(asked, most)
         index, distance = np.empty((len(asked), most), dtype=np.int64), np.empty((len(asked), most))
         doubt = [np.empty(0, dtype=np.int64)]
         with threadpool_limits(1, "blas"):
@@ -189,7 +189,7 @@ class BlasBruteForce:
                 doubt.append(start + np.flatnonzero(~sure))
         left = np.concatenate(doubt)
         if len(left):
-            index[left], distance[left] = self.sheet.nearest(asked.at(left), most)
+            index[left], distance[left] = self.brute_force.nearest(asked.at(left), most)
         return index, distance
 
     def _few(self, x: Float, most: int, keep: int) -> tuple[Int, Float, Any]:
@@ -211,7 +211,7 @@ class BlasBruteForce:
         return np.take_along_axis(chosen, order, axis=1), np.sqrt(exact), sure
 
     def distances(self, asked: Queries) -> Float:
-        return self.sheet.distances(asked)
+        return self.brute_force.distances(asked)
 
 
 def blocks(rows: int, points: int) -> list[slice]:

@@ -63,7 +63,7 @@ class DensityDisplay(Display):
         return cls(marginal.name, labels, values, density, marginal.numeric, marginal.continuous, usual)
 
     @classmethod
-    def from_estimator(cls, estimator: Classifier, X: TableLike, y: LabelsLike, column: Any) -> DensityDisplay:
+    def from_estimator(cls, estimator: Classifier, X: TableLike, y: LabelsLike, column: object) -> DensityDisplay:
         """Of a fitted bayeskit classifier, with the rows it is to be seen against.
 
         Parameters

@@ -167,7 +167,7 @@ class CptDisplay(Display):
 
     @classmethod
     def from_table(
-        cls, node: str, parents: Mapping[str, Sequence[Label]], states: Sequence[Label], table: Any
+        cls, node: str, parents: Mapping[str, Sequence[Label]], states: Sequence[Label], table: object
     ) -> CptDisplay:
         """From probabilities with an axis for each parent and the last for the node.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class WaterfallDisplay(Display):
 
     @classmethod
     def from_steps(
-        cls, names: Sequence[str], steps: Any, unit: str, title: str, per_nat: float, most: int = 12
+        cls, names: Sequence[str], steps: object, unit: str, title: str, per_nat: float, most: int = 12
     ) -> WaterfallDisplay:
         """The prior first; beyond ``most`` parts those with the least evidence are summed into one.
 

@@ -154,7 +154,7 @@ def _imports(call: str) -> str:
     names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
     lines = []
     for module in HOMES:
-        if mine := [name for name in names if hasattr(import_module(module), name)]:
+        if mine := [name for name in names if name in dir(import_module(module))]:
             lines.append(f"from {module} import {', '.join(mine)}")
         names = [name for name in names if name not in mine]
     return "\n".join(lines)

@@ -86,7 +86,7 @@ class Moments:
         return self.present.shape[0]
 
     @property
-    def _sums(self) -> tuple[ExactSum, ExactSum, ExactSum]:
+    def sums(self) -> tuple[ExactSum, ExactSum, ExactSum]:
         return self.present, self.first, self.second
 
     def _of(self, sums: Iterable[ExactSum]) -> Self:
@@ -101,7 +101,7 @@ class Moments:
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
         lowest, highest = float(span[RangeRow.SMALLEST].min()), float(span[RangeRow.LARGEST].max())
         s0, s1, s2 = (
-            old.room(*_core.limb_window(lowest, highest, power, light, heavy)) for power, old in enumerate(self._sums)
+            old.room(*_core.limb_window(lowest, highest, power, light, heavy)) for power, old in enumerate(self.sums)
         )
         _core.add_moments(
             columns.address,
@@ -116,19 +116,19 @@ class Moments:
         return self._of(s.carry() for s in (s0, s1, s2))
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return self._of(s.place(groups, n_groups) for s in self._sums)
+        return self._of(s.place(groups, n_groups) for s in self.sums)
 
     def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        wide = self._of(s.place(index, len(target), axis=1) for s in self._sums)
+        wide = self._of(s.place(index, len(target), axis=1) for s in self.sums)
         return replace(wide, columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
-        return self._of(a + b for a, b in zip(self._sums, other._sums, strict=True))
+        return self._of(a + b for a, b in zip(self.sums, other.sums, strict=True))
 
     def subtract(self, other: Self, /) -> Self:
-        result = self._of(a - b for a, b in zip(self._sums, other._sums, strict=True))
+        result = self._of(a - b for a, b in zip(self.sums, other.sums, strict=True))
         unsound = np.argwhere(~result.finish()[2])
         if len(unsound):
             raise ForgetError(
@@ -139,7 +139,7 @@ class Moments:
 
     def column(self, j: int) -> Self:
         """One of the columns: (G, 1)."""
-        one = self._of(ExactSum(s.limbs[:, j : j + 1], s.low) for s in self._sums)
+        one = self._of(ExactSum(s.limbs[:, j : j + 1], s.low) for s in self.sums)
         return replace(one, columns=(self.columns[j],))
 
     def without(self, column: int, values: Float, groups: Int, weights: Float) -> Self:
@@ -155,7 +155,7 @@ class Moments:
         sums = (s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low)
         _core.add_moments(each.address, each.stride, n, codes, weights, *sums)
         left = []
-        for whole, own in zip(self._sums, taken, strict=True):
+        for whole, own in zip(self.sums, taken, strict=True):
             mine = own.carry()
             gone = np.zeros((*shape, mine.limbs.shape[-1]), dtype=np.int64)
             gone[groups, np.arange(n)] = mine.limbs[:, 0]
@@ -175,7 +175,7 @@ class Moments:
         """Mean and deviation times 2^shift, each rounded once, and whether a table can have these sums: (G, d)."""
         if shift is None:
             shift = np.zeros(len(self.columns), dtype=np.int64)
-        s0, s1, s2 = self._sums
+        s0, s1, s2 = self.sums
         return _core.means_and_deviations(s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low, shift)
 
     def means(self, origin: Float, shift: Int) -> Float:
@@ -187,7 +187,7 @@ class Moments:
 
     def total(self) -> Self:
         """All groups as one: (1, d)."""
-        return self._of(s.total() for s in self._sums)
+        return self._of(s.total() for s in self.sums)
 
     def arrays(self) -> dict[str, Array]:
         return {

@@ -47,8 +47,8 @@ class Slices:
                     f"now; fit anew with rows that have them"
                 )
         numeric = {c.name: cuts[c.name] for c in known if c.numeric}
-        holes = frozenset(c.name for c in known if c.numeric and c.missing == "level")
-        return cls(tuple(c.name for c in known), numeric, holes)
+        missing = frozenset(c.name for c in known if c.numeric and c.missing == "level")
+        return cls(tuple(c.name for c in known), numeric, missing)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -103,8 +103,8 @@ class Sliced:
     def empty(cls, slices: Slices, tables: Mapping[str, Sequence[Sequence[str]]], n_groups: int) -> Sliced:
         sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
         parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
-        holes = Tables.empty([(name,) for name in slices.columns if name in slices.missing], n_groups)
-        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, holes)
+        missing = Tables.empty([(name,) for name in slices.columns if name in slices.missing], n_groups)
+        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, missing)
 
     def __getitem__(self, name: str) -> Tables:
         return self.parts.part(name, Tables)
@@ -134,8 +134,8 @@ class Sliced:
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         own = {name: moves for name, moves in levels.items() if name not in self.slices.cuts}
-        parts, holes = self.parts.place(groups, n_groups, own), self.missing.place(groups, n_groups, levels)
-        return replace(self, parts=parts, missing=holes)
+        parts, missing = self.parts.place(groups, n_groups, own), self.missing.place(groups, n_groups, levels)
+        return replace(self, parts=parts, missing=missing)
 
     def over_columns(self, like: Self, /) -> Self:
         return replace(like, parts=self.parts.over_columns(like.parts), missing=self.missing.over_columns(like.missing))
@@ -160,8 +160,8 @@ class Sliced:
         return {**self.parts.arrays(), **{f"holes/{name}": array for name, array in self.missing.arrays().items()}}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
-        holes = {name.removeprefix("holes/"): array for name, array in arrays.items() if name.startswith("holes/")}
-        back = replace(self, parts=self.parts.with_arrays(arrays), missing=self.missing.with_arrays(holes))
+        missing = {name.removeprefix("holes/"): array for name, array in arrays.items() if name.startswith("holes/")}
+        back = replace(self, parts=self.parts.with_arrays(arrays), missing=self.missing.with_arrays(missing))
         for part in back.parts.parts.values():
             for name, size in self.slices.sizes.items():
                 if sizes_of(part).get(name, size) != size:

@@ -48,7 +48,7 @@ class Totals:
         if block.groups is None or not block.rows:
             return self
         cells = block.sparse(self.columns)
-        _, highest, whole, holes, below = cells.bounds
+        _, highest, whole, missing, below = cells.bounds
         if below:
             self._refuse(cells, block)
         weights = block.weights
@@ -59,7 +59,7 @@ class Totals:
         window = (0, 1) if whole else self.window(cells, weights)
         sums = self.sums + self._gather(cells, block, self.presence, whole, window)
         new = replace(self, rows=self.rows.update(block), sums=sums)
-        if holes or cells.hidden is not None:
+        if missing or cells.hidden is not None:
             new = new._of(new.rows, new.sums, new._wide + self._missing(cells, block))
         return new
 
@@ -101,7 +101,7 @@ class Totals:
             raise InputError(NONNEGATIVE.refusal(name, value, "a family of counts"))
 
     def _missing(self, cells: Sparse, block: Block) -> ExactSum:
-        """Weight of the holes of a block: (G, d)."""
+        """Weight of the missing values of a block: (G, d)."""
         assert block.groups is not None
         gone = np.isnan(cells.values)
         missing = replace(
@@ -121,12 +121,12 @@ class Totals:
 
     @property
     def _wide(self) -> ExactSum:
-        """The holes with an axis of columns, be there any or not."""
+        """The missing weight with an axis of columns, be there any or not."""
         return self.missing if self.missing.shape[1] else ExactSum.zeros(self.sums.shape)
 
-    def _of(self, rows: Tables, sums: Scattered, holes: ExactSum) -> Self:
+    def _of(self, rows: Tables, sums: Scattered, missing: ExactSum) -> Self:
         """With an axis of missing values only if there is one."""
-        short = holes if holes.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
+        short = missing if missing.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
         return replace(self, rows=rows, sums=sums, missing=short)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
@@ -139,16 +139,16 @@ class Totals:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
         sums = self.sums.place(index, len(target), axis=1)
-        holes = self._wide.place(index, len(target), axis=1)
-        return replace(self._of(self.rows, sums, holes), columns=like.columns)
+        missing = self._wide.place(index, len(target), axis=1)
+        return replace(self._of(self.rows, sums, missing), columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
-        holes = self.missing if not other.missing.shape[1] else self._wide + other._wide
-        return self._of(self.rows.merge(other.rows), self.sums + other.sums, holes)
+        missing = self.missing if not other.missing.shape[1] else self._wide + other._wide
+        return self._of(self.rows.merge(other.rows), self.sums + other.sums, missing)
 
     def subtract(self, other: Self, /) -> Self:
-        holes = self.missing if not other.missing.shape[1] else self._wide - other._wide
-        result = self._of(self.rows.subtract(other.rows), self.sums - other.sums, holes)
+        missing = self.missing if not other.missing.shape[1] else self._wide - other._wide
+        result = self._of(self.rows.subtract(other.rows), self.sums - other.sums, missing)
         if (j := result._unsound()) is not None:
             raise ForgetError(
                 f"these rows cannot have been learned: without them column {self.columns[j]!r} would have a negative "
@@ -200,7 +200,7 @@ class Totals:
             missing=ExactSum.from_arrays(arrays, "holes", (groups, d if held else 0)),
         )
         if held and not back.missing.nonzero().any():
-            raise ValueError("holes of no weight are kept")
+            raise ValueError("missing values of no weight are kept")
         if rows.negative().any() or back._unsound() is not None:
             raise ValueError("a total of a column is negative, or has no rows")
         return back

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -15,7 +15,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Axis, Density, TailLogDensity
-from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
+from bayeskit.densities.likelihood import AnyFamily, Context, Likelihood, describe_family
 from bayeskit.errors import InputError
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.bins import Bins
@@ -28,7 +28,7 @@ HALVINGS = 64  # of an interval of logits: to the last digit
 class Tried(NamedTuple):
     """A candidate and its sums over rows, each without itself, in nats."""
 
-    family: Family[Any]
+    family: AnyFamily
     score: float  # of log p(x | c), less what the family must be better by (``Numbers.margin``)
     gain: float  # over that of log p(x), the same family for all classes together
 
@@ -48,11 +48,11 @@ class FamilyTrial:
 
     name: str
     rows: Numbers | Levels
-    candidates: tuple[Family[Any], ...]
+    candidates: tuple[AnyFamily, ...]
     loo_scores: ColumnLooScores | None = None  # what the core knows about it
 
     @cached_property
-    def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[Family[Any], str], ...]]:
+    def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[AnyFamily, str], ...]]:
         """Candidates that fit, best first, and those that do not, with the reason if it is not their support."""
         tried, refused = [], []
         for order, family in enumerate(self.candidates):
@@ -78,7 +78,7 @@ class FamilyTrial:
         return self.scores[0].gain
 
     @property
-    def refused(self) -> tuple[tuple[Family[Any], str], ...]:
+    def refused(self) -> tuple[tuple[AnyFamily, str], ...]:
         """Candidates that do not fit, and why."""
         return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
@@ -157,7 +157,7 @@ class Choice(Likelihood[Bins]):
     named first.
     """
 
-    candidates: tuple[Family[Any], ...]
+    candidates: tuple[AnyFamily, ...]
 
     identifier: ClassVar[str] = "structure/choice"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
@@ -178,7 +178,7 @@ class Choice(Likelihood[Bins]):
 class LevelChoice(Likelihood[Tables]):
     """The same for categories: how strongly the levels of a class shrink toward those of all classes."""
 
-    candidates: tuple[Family[Any], ...]
+    candidates: tuple[AnyFamily, ...]
 
     identifier: ClassVar[str] = "structure/level_choice"
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal", "ordinal")

@@ -110,13 +110,13 @@ class Conditional:
         for used in range(1, max(most, default=0) + 1):
             some = [t for t, m in enumerate(most) if m == used or (m > used and penalty is not None)]
             first = [_last(tables[t], used) for t in some]
-            for t, found in zip(some, cls._leaning(first, [children[t] for t in some], strength, backoff), strict=True):
+            for t, found in zip(some, cls._shrink(first, [children[t] for t in some], strength, backoff), strict=True):
                 if penalty is None or found.score - used * price[t] > top[t]:
                     best[t], top[t] = found, found.score - used * price[t]
         return best
 
     @classmethod
-    def _leaning(
+    def _shrink(
         cls, tables: Sequence[Float], children: Sequence[Margin], strength: float | None, backoff: str
     ) -> list[Conditional]:
         """With all parents of each table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bayeskit.structures.correction import Correction
 from bayeskit.structures.correction_search import CorrectionSearch
 from bayeskit.structures.discrete import MDLP, Discrete, RatioDensity
 from bayeskit.structures.joined import class_evidence, evidence_strengths
-from bayeskit.validation import whole
+from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that a correction is fitted to; all are counted
 FEWEST = 8  # intervals of a column of numbers, at least
@@ -51,7 +51,7 @@ class Corrected(Discrete):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, value, least, largest in (("bins", self.bins, 2, 1024), ("pairs", self.pairs, 0, 1000)):
-            if (found := whole(value)) is None or not least <= found <= largest:
+            if (found := integer(value)) is None or not least <= found <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
     def first_stage(self) -> Self:
@@ -80,7 +80,7 @@ class Corrected(Discrete):
             made.append((column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())))
         return replace(self, grid=tuple(made))
 
-    def next_stage(self, statistic: Any, context: Context) -> Self | None:
+    def next_stage(self, statistic: object, context: Context) -> Self | None:
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if not isinstance(statistic, Rows):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, log
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,7 +16,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import COUNTS
 from bayeskit.densities.density import Density, left_out
-from bayeskit.densities.likelihood import Context, Family, Recipe, describe_family
+from bayeskit.densities.likelihood import AnyFamily, Context, Recipe, describe_family
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
 from bayeskit.families.histogram import Histogram
@@ -47,7 +46,7 @@ class LooFamilyScores:
     values: Int  # (d,) how many there are, up to the budget of the bins
 
     @classmethod
-    def of(cls, bins: Bins, families: Sequence[Family[Any]]) -> LooFamilyScores:
+    def of(cls, bins: Bins, families: Sequence[AnyFamily]) -> LooFamilyScores:
         recipes = [family.recipe for family in families]
         allowed = _mark_allowed(bins, families)
         found = _core.loo_family_scores(
@@ -102,7 +101,7 @@ def check_step(largest: float, step: float) -> None:
         raise InputError("it is narrower than a recording step, which it would predict with more than certainty")
 
 
-def _mark_allowed(bins: Bins, families: Sequence[Family[Any]]) -> Bool:
+def _mark_allowed(bins: Bins, families: Sequence[AnyFamily]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
     some = np.flatnonzero(np.diff(bins.offset))
     out: Bool = np.tile([not family.point_mass for family in families], (len(bins.columns), 1))
@@ -120,7 +119,7 @@ def _mark_allowed(bins: Bins, families: Sequence[Family[Any]]) -> Bool:
     return out
 
 
-def refusal(family: Family[Any], column: BinnedColumn) -> str:
+def refusal(family: AnyFamily, column: BinnedColumn) -> str:
     """Why a column cannot be of a family that its values do not allow."""
     support, name = family.support, type(family).__name__
     outside = column.centres[~support.inside(column.centres)]
@@ -145,16 +144,16 @@ class Numbers:
     def rows(self) -> Block:
         return _rows(self.column)
 
-    def fit(self, family: Family[Any], inclusion: float) -> Density:
+    def fit(self, family: AnyFamily, inclusion: float) -> Density:
         """A density for each class, backed off by one row, of a column that may depend on the class."""
         density = _fit(family, self.rows, self.weights)
         return BackedOff(density, self._present, inclusion=inclusion)
 
-    def refusal(self, family: Family[Any]) -> str:
+    def refusal(self, family: AnyFamily) -> str:
         """Why a family cannot have such values."""
         return refusal(family, self.column)
 
-    def scores(self, family: Family[Any]) -> tuple[float, float]:
+    def scores(self, family: AnyFamily) -> tuple[float, float]:
         together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
         pooled = self._on_steps(family, _holding(_fit(family, together, self.weights.sum(keepdims=True))))
         by_class = self._on_steps(family, _holding(_fit(family, self.rows, self.weights)))
@@ -165,7 +164,7 @@ class Numbers:
             _score(backed, family, self.rows, step, by_class.excess),
         )
 
-    def margin(self, family: Family[Any]) -> float:
+    def margin(self, family: AnyFamily) -> float:
         """What a family must be better by, in nats: log n where it has as many parameters as the data ask for, and as
         much where it is a density and the values are counts, which have families of their own."""
         flexible = isinstance(family, Histogram | Kernel)
@@ -190,7 +189,7 @@ class Numbers:
         out: Float = self.column.weights.sum(axis=1)[None]
         return out
 
-    def _on_steps(self, family: Family[Any], density: Density) -> OnSteps:
+    def _on_steps(self, family: AnyFamily, density: Density) -> OnSteps:
         """As probabilities of recording steps, where these are few and the family does not give such by itself."""
         column, support = self.column, family.support
         points = _core.lattice_points(column.centres, column.step)
@@ -210,19 +209,19 @@ class Levels:
     column: Tables
     context: Context
 
-    def fit(self, family: Family[Any], inclusion: float) -> Density:
+    def fit(self, family: AnyFamily, inclusion: float) -> Density:
         """A table for each class, of a column that may depend on the class."""
         density = family.fit(self.column, self.context)
         weights = self.column.table(0).across.to_float()
         return BackedOff(density, weights[None], 0.0, inclusion)
 
-    def refusal(self, family: Family[Any]) -> str:
+    def refusal(self, family: AnyFamily) -> str:
         return f"column {self.column.tables[0][0]!r} cannot take {describe_family(family)}"
 
-    def margin(self, family: Family[Any]) -> float:
+    def margin(self, family: AnyFamily) -> float:
         return 0.0
 
-    def scores(self, family: Family[Any]) -> tuple[float, float]:
+    def scores(self, family: AnyFamily) -> tuple[float, float]:
         density = family.fit(self.column, self.context)
         if not isinstance(density, TabularDensity):
             raise InputError(self.refusal(family))
@@ -286,7 +285,7 @@ def _rows(column: BinnedColumn) -> Block:
     return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weights)
 
 
-def _fit(family: Family[Any], rows: Block, weights: Float) -> Density:
+def _fit(family: AnyFamily, rows: Block, weights: Float) -> Density:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
     return family.fit(counted, Context(weights))
 
@@ -296,14 +295,14 @@ def _holding(density: Density) -> Density:
     return replace(density, hold=True) if isinstance(density, KernelDensity) else density
 
 
-def _more(family: Family[Any], x: Float, step: float) -> Float:
+def _more(family: AnyFamily, x: Float, step: float) -> Float:
     """What makes logarithms of probabilities of a step of log densities; a point mass at zero is one as it is: (n,)."""
     if step <= 0 or family.support.integer:
         return np.zeros(len(x))
     return np.where(family.point_mass & (x == 0), 0.0, np.log(step))
 
 
-def _score(density: Density, family: Family[Any], rows: Block, step: float, excess: float) -> float:
+def _score(density: Density, family: AnyFamily, rows: Block, step: float, excess: float) -> float:
     """Sum of log p of each row without itself, as probabilities of a recording step."""
     if rows.groups is None or rows.weights is None:
         raise ValueError("bins come with classes and weights")

@@ -26,7 +26,7 @@ from bayeskit.statistics.content import Units
 from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
 from bayeskit.statistics.rows import ContentOrder, Rows
 from bayeskit.statistics.statistic import Statistic
-from bayeskit.validation import whole
+from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
 STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # pseudo-rows of the parent's shares to choose from
@@ -59,9 +59,9 @@ class Forest(Staged[Any]):
     leave_one_out: ClassVar[bool] = False  # labels chose the splits
 
     def __post_init__(self) -> None:
-        if (number := whole(self.trees)) is None or not 1 <= number <= 10_000:
+        if (number := integer(self.trees)) is None or not 1 <= number <= 10_000:
             raise InputError(f"trees={self.trees!r}: give a whole number from 1 to 10,000")
-        if (seed := whole(self.seed)) is None or not 0 <= seed < 2**63:
+        if (seed := integer(self.seed)) is None or not 0 <= seed < 2**63:
             raise InputError(f"random_state={self.seed!r}: give a whole number of at least 0")
         for strength in (self.strength, self.chosen):
             if strength is not None and (isinstance(strength, bool) or not 0 < float(strength) < np.inf):
@@ -84,7 +84,7 @@ class Forest(Staged[Any]):
             return Rows.empty(columns, n_groups, ROWS)
         return Leaves.empty(self.grown, columns, n_groups)
 
-    def next_stage(self, statistic: Any, context: Context) -> Self | None:
+    def next_stage(self, statistic: object, context: Context) -> Self | None:
         if not isinstance(statistic, Rows):
             return None
         if context.domain is None:

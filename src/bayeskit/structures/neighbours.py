@@ -25,7 +25,7 @@ from bayeskit.portable.symbol import Symbol, where
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
-from bayeskit.validation import keep, number, whole
+from bayeskit.validation import integer, keep, number
 
 WEIGHTINGS = ("uniform", "epanechnikov")
 PART = "neighbours"
@@ -58,7 +58,7 @@ class Neighbours(Likelihood[Rows]):
         ):
             if value not in known:
                 raise InputError(f"{what}={value!r}: choose one of {', '.join(map(repr, known))}")
-        k, most, pseudo = whole(self.k), whole(self.most), number(self.pseudo)
+        k, most, pseudo = integer(self.k), integer(self.most), number(self.pseudo)
         for what, size, given in (("k", k, self.k), ("max_rows", 1 if self.most is None else most, self.most)):
             if size is None or size < 1:
                 raise InputError(f"{what}={given!r}: give a number of rows of at least 1")

@@ -16,7 +16,7 @@ from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
-from bayeskit.networks.exploration import Exploration, whole_number
+from bayeskit.networks.exploration import Exploration, check_count
 from bayeskit.networks.score import CELLS, Scores, score_rule
 from bayeskit.networks.search import Limits
 from bayeskit.statistics.bins import Bins
@@ -63,8 +63,8 @@ class Networked(Smoothed):
     def __post_init__(self) -> None:
         super().__post_init__()
         score_rule(self.score, self.ess)
-        keep(self, max_parents=whole_number("max_parents", self.max_parents))
-        keep(self, random_state=whole_number("random_state", self.random_state))
+        keep(self, max_parents=check_count("max_parents", self.max_parents))
+        keep(self, random_state=check_count("random_state", self.random_state))
         keep(self, restarts=self._exploration.restarts)
         if self.backoff not in SHARES:
             raise InputError(f"backoff={self.backoff!r}: choose one of {', '.join(map(repr, SHARES))}")
@@ -127,13 +127,13 @@ class Networked(Smoothed):
         columns = [slices.columns[j] for j in order]
         sizes = np.array([rows.groups, *(known[name] for name in columns)], dtype=np.int32)
         codes = np.vstack([rows.rows.group.astype(np.int32), slices.codes(rows.block())[order]])
-        holes = codes < 0
-        states = np.maximum(sizes + holes.any(axis=1), 1)
+        missing = codes < 0
+        states = np.maximum(sizes + missing.any(axis=1), 1)
         weights = rows.rows.weight.to_float()
         most = len(sizes) if self.max_parents is None else self.max_parents
         none = np.zeros((len(sizes), len(sizes)), dtype=bool)
         scores = Scores(
-            np.where(holes, sizes[:, None], codes).astype(np.int32),
+            np.where(missing, sizes[:, None], codes).astype(np.int32),
             tuple(states.tolist()),
             score_rule(self.score, self.ess),
             None if (weights == 1).all() else weights,

@@ -228,7 +228,7 @@ def _columns_of(moments: Moments, columns: tuple[str, ...]) -> Moments:
     """The moments of some columns."""
     place = {name: j for j, name in enumerate(columns)}
     index = np.array([place.get(name, -1) for name in moments.columns], dtype=np.int64)
-    present, first, second = (s.place(index, len(place), axis=1) for s in moments._sums)
+    present, first, second = (s.place(index, len(place), axis=1) for s in moments.sums)
     return replace(moments, columns=columns, present=present, first=first, second=second)
 
 

@@ -15,7 +15,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import NUMERIC, Column
 from bayeskit.densities.density import OVERFLOW, Axis, Density, Factored, SupportsLeftOut, TailLogDensity, left_out
-from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
+from bayeskit.densities.likelihood import AnyFamily, Context, Likelihood, describe_family
 from bayeskit.portable.program import Inputs, Tail, Term
 from bayeskit.portable.symbol import Symbol, largest, least, together, where
 from bayeskit.validation import keep, positive
@@ -239,7 +239,7 @@ def weigh(density: Density, weight: Float) -> Density:
 class Backoff(Likelihood[Any]):
     """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
 
-    family: Family[Any]
+    family: AnyFamily
     rows: float
 
     identifier: ClassVar[str] = "structure/backoff"
