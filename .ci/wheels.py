@@ -2,7 +2,7 @@
 
 From the source archive every Python that is there builds its wheel, unless one that it can use (of the stable ABI) is
 built already; auditwheel gives it the tag of the oldest Linux it runs on. Each Python then installs its wheel into a
-fresh environment and runs tests/smoke.py; the first one installs the source archive too. What is not there is skipped
+fresh environment and runs .ci/smoke.py; the first one installs the source archive too. What is not there is skipped
 by name.
 """
 
@@ -79,7 +79,7 @@ def smoke(python: Path, room: Path, compiler: bool) -> str:
     empty = room / "empty"
     empty.mkdir(exist_ok=True)
     path = str(python.parent) if not compiler else f"{python.parent}{os.pathsep}{os.environ['PATH']}"
-    return run(python, "-I", ROOT / "tests" / "smoke.py", cwd=empty, env={**os.environ, "PATH": path})
+    return run(python, "-I", ROOT / ".ci" / "smoke.py", cwd=empty, env={**os.environ, "PATH": path})
 
 
 def main(pythons: list[str]) -> None:

@@ -265,7 +265,7 @@ def test_the_command_learns_and_predicts_on_spark(tmp_path: Path) -> None:
     assert fit.returncode == 0, fit.stderr[-2000:]
     assert bk.load(tmp_path / "m.bayes").model_.digest == LOCAL.model_.digest
     predict = typed("predict", "m.bayes", "lake", "--keep", "id", "-o", "answers", folder=tmp_path)
-    said = "4,000 rows answered in answers\n\nnext: bayeskit explain m.bayes lake --row 1\n"
+    said = "4,000 rows answered in answers\n\nnext: bayeskit explain m.bayes lake --ignore id --row 1\n"
     assert (predict.returncode, predict.stdout) == (0, said), predict.stderr[-2000:]
     found = pq.read_table(tmp_path / "answers").sort_by("id")
     assert found["id"].to_pylist() == list(range(4000))

@@ -36,6 +36,7 @@ _PLACES = {
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
+    "average_network": "bayeskit.estimators.averaged",
     "read_bif": "bayeskit.estimators.network",
     "read_network": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",

@@ -71,7 +71,10 @@ def _classifier(model: Any, again: Path) -> list[Callable[[], Any]]:
 
 
 def _network(net: Any, again: Path) -> list[Callable[[], Any]]:
-    rows = {node: ([*net.states(node), None] * 4)[:4] for node in net.nodes}
+    numbers = [column.name for column in net.schema_.columns if column.kind == "quantitative"]
+    rows = {
+        node: [0.5, -1.0, None, 2.0] if node in numbers else ([*net.states(node), None] * 4)[:4] for node in net.nodes
+    }
     node, given = net.nodes[-1], {name: states[0] for name, states in list(rows.items())[:1]}
     return [
         lambda: net.query(node),

@@ -50,6 +50,7 @@ VALUES: dict[str, list[Any]] = {
     "method": ["sigmoid", "isotonic"],
     "missing": ["level"],
     "n_jobs": [2],
+    "novelty": [0.2],
     "outlier": [-6.0],
     "pairs": [0],
     "parents": [2],
@@ -66,6 +67,7 @@ VALUES: dict[str, list[Any]] = {
     "time_budget": [1e9],
     "trees": [20],
     "penalty": [0.0],
+    "portable": [True],
     "unseen": ["smooth"],
     "weights": ["fitted", None],
 }
@@ -110,6 +112,11 @@ BASE: dict[str, dict[str, Any]] = {
 }
 
 
+NEEDS: dict[tuple[str, str], dict[str, Any]] = {  # what else must be set
+    ("RiskClassifier", "novelty"): {"estimator": bk.Conformal(bk.NaiveBayes())},
+}
+
+
 def classifiers() -> list[type[Any]]:
     """Every public class that is fitted to labelled rows and gives probabilities."""
     found = (getattr(bk, name) for name in bk.__all__)
@@ -129,7 +136,8 @@ def cases() -> Iterator[Any]:
                 continue
             for value in values:
                 if value is None or value != known.default:
-                    yield pytest.param(kind, {**base, parameter: value}, id=f"{name}-{parameter}-{value}"[:60])
+                    settings = {**base, **NEEDS.get((name, parameter), {}), parameter: value}
+                    yield pytest.param(kind, settings, id=f"{name}-{parameter}-{value}"[:60])
 
 
 def table_of(columns: list[str] | None = None) -> tuple[pa.Table, np.ndarray, np.ndarray]:

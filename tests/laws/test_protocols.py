@@ -47,7 +47,8 @@ NAMED_TUPLE = {"_replace", "_make", "_asdict"}
 SHARED = {"_fitted"}  # of all estimators, asked by those around them
 ANY, IGNORED = 0.035, 10  # of the notes in signatures; comments in all
 DOORS = {  # functions and methods of more than six parameters that users call, beside constructors and commands
-    "_adopt", "_rank_row", "_score_folds", "_why", "compare", "evaluate", "export", "fit", "learn_network", "of", "predict_frame",
+    "_adopt", "_rank_row", "_score_folds", "_why", "compare", "evaluate", "export", "fit", "learn_network", "of",
+    "predict_frame",
 }  # fmt: skip
 
 

@@ -269,7 +269,7 @@ class Network(Questions):
         >>> rows = {"age": [20, 25, 31, 60, 62, 70], "state": ["well"] * 3 + ["ill"] * 3}
         >>> net = Network([("state", "age")]).fit(rows, cuts="mdlp", label="state")
         >>> net.states("age"), round(net.query("state", {"age": 66.5})["ill"], 3)
-        (('(-inf, 45]', '(45, inf)'), 0.8)
+        (('(-inf, 50]', '(50, inf)'), 0.8)
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None

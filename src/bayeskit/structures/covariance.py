@@ -120,6 +120,12 @@ class Covariance:
         """The columns of each class that its own covariance alone does not tell apart."""
         return [_dependent(m, total) for m in self._shape(self.weight, self.raw)]
 
+    def refuse_singular_class(self, k: int, total: Float, columns: Sequence[str]) -> None:
+        """Refuse what a row that left has left of a class, where nothing is shrunk, as a fit without it would."""
+        rows = self.weight if self.weight.ndim == 1 else self.weight.max(axis=1, initial=0.0)
+        if not self.shrinkage and rows[k] > 0 and (found := _dependent(self._shape(self.weight, self.raw)[k], total)):
+            _refuse("a class, once one of its rows is left out,", found, columns)
+
     def overlap(self, mean: Float) -> Float:
         """log of the integral of sqrt(p_a p_b) for each pair of classes: (K, K).
 
@@ -199,12 +205,15 @@ def refuse_singular(found: list[tuple[int, ...]], weight: Float, columns: Sequen
     """Say which class and which columns leave a covariance without an inverse."""
     for k, some in enumerate(found):
         if some and weight[k] > 0:
-            label = k if labels is None else labels.tolist()[k]
-            names = ", ".join(repr(columns[j]) for j in some[:8]) + (", ..." if len(some) > 8 else "")
-            raise InputError(
-                f"the covariance of class {label!r} is singular: columns {names} are constant in it or depend on each "
-                f"other; pass shrinkage='auto' (or a number between 0 and 1), covariance='diagonal', or drop columns"
-            )
+            _refuse(f"class {k if labels is None else labels.tolist()[k]!r}", some, columns)
+
+
+def _refuse(what: str, dependent: tuple[int, ...], columns: Sequence[str]) -> None:
+    names = ", ".join(repr(columns[j]) for j in dependent[:8]) + (", ..." if len(dependent) > 8 else "")
+    raise InputError(
+        f"the covariance of {what} is singular: columns {names} are constant in it or depend on each other; pass "
+        f"shrinkage='auto' (or a number between 0 and 1), covariance='diagonal', or drop columns"
+    )
 
 
 class Factor(Protocol):

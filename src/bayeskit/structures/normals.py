@@ -77,7 +77,9 @@ class Normals:
         flat = new.covariance.ndim == 2
         raw = self.covariance.raw.copy()
         raw[k] = cells.around(new.covariance[k], new.values[k] if flat else new.weight[k])
-        return Normals(new, self.covariance.again(new.values if flat else new.weight, raw), every)
+        covariance = self.covariance.again(new.values if flat else new.weight, raw)
+        covariance.refuse_singular_class(k, new.total, new.columns)
+        return Normals(new, covariance, every)
 
 
 def mixture_log_density(joint: Joint, normals: Normals, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
