@@ -144,8 +144,7 @@ class CrossFit:
             if number in known:
                 model = reuse_counts(spec, known[number])
             else:
-                mass = None if (train.mass == 1).all() else train.mass
-                model = known[number] = learn(spec, self.table.take(train.rows, mass), every, fixed=fixed)
+                model = known[number] = learn(spec, self.table.take(train.rows, train.mass), every, fixed=fixed)
             asked = self.table.block.at(np.concatenate([test.rows for test in tests]))
             yield model, in_codes_of(model, asked)
             begin, took = time.monotonic(), time.monotonic() - begin

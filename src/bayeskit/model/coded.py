@@ -147,9 +147,11 @@ class CodedTable:
         return CountsOther(empty).count(self.block, self.domain, IngestReport(self.block.rows)).counted
 
     def take(self, rows: Int, mass: Float | None = None) -> CodedTable:
-        """Some of its rows, perhaps of other weights."""
+        """Some of its rows, perhaps of other weights, which may be less than the rows have."""
         some = self.block.at(rows)
-        return replace(self, block=some if mass is None else replace(some, weights=mass))
+        if mass is None:
+            return replace(self, block=some)
+        return replace(self, block=replace(some, weights=None if (mass == 1).all() else mass))
 
 
 def in_codes_of(model: Model, block: Block) -> Block:
