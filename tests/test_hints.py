@@ -65,7 +65,7 @@ def test_a_word_for_smoothing_leads_to_the_number():
 
 PUBLIC = {name: getattr(bk, name) for name in bk.__all__ if callable(getattr(bk, name))}
 PUBLIC |= {f"families.{name}": getattr(bk.families, name) for name in dir(bk.families)}
-OPEN = {"explain_pipeline"}  # takes any keyword, for explain
+OPEN = {"explain_pipeline", "average_network"}  # take keywords for explain and learn_network
 PEERS = [  # theirs, ours, and what has no counterpart here
     (naive_bayes.GaussianNB, bk.NaiveBayes, ()),
     (naive_bayes.CategoricalNB, bk.NaiveBayes, ()),

@@ -49,8 +49,8 @@ def _of(path: FilePath) -> tuple[Callable[[str], Network], Callable[[Network], I
             return pair
     known = ", ".join(ending for endings in KINDS for ending in endings)
     raise NetworkError(
-        f"{os.fspath(path)} is a folder, or has an ending that does not say of what kind a file is; give a file of one "
-        f"of {known}, perhaps with .gz"
+        f"{os.fspath(path)}: the ending says of what kind a file is, and this is a folder or has no known one; give "
+        f"a file of one of {known}, perhaps with .gz"
     )
 
 
