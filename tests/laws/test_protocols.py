@@ -46,10 +46,15 @@ USERS = {"data/frame.py", "evaluation/protocols.py"}  # where tables and estimat
 NAMED_TUPLE = {"_replace", "_make", "_asdict"}
 SHARED = {"_fitted"}  # of all estimators, asked by those around them
 ANY, IGNORED = 0.035, 10  # of the notes in signatures; comments in all
-DOORS = {  # functions and methods of more than six parameters that users call, beside constructors and commands
-    "_adopt", "_rank_row", "_score_folds", "_why", "compare", "evaluate", "export", "fit", "learn_network", "of",
+DOORS = {
+    "compare",
+    "evaluate",
+    "export",
+    "fit",
+    "learn_network",
     "predict_frame",
-}  # fmt: skip
+}  # that users call, with many parameters
+LONG = {"_adopt", "_rank_row", "_score_folds", "_why", "of"}  # inside, and still to be grouped in a value
 
 
 def _place(path: Path) -> str:
@@ -124,5 +129,7 @@ def test_many_parameters_only_at_constructors_commands_and_doors() -> None:
     long = [(p, name) for p, name, f in _functions() if len([a for a in _named(f) if a not in ("self", "cls")]) > 6]
     usual = ("__init__", "from_estimator")
     found = [f"{_place(p)} {name}" for p, name in long if not name.endswith(usual) and not _place(p).startswith("cli/")]
-    assert [place for place in found if place.split()[1].split(".")[-1] not in DOORS] == [], "group them in a value"
+    assert [place for place in found if place.split()[1].split(".")[-1] not in DOORS | LONG] == [], (
+        "group them in a value"
+    )
     assert long
