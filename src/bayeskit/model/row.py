@@ -54,8 +54,10 @@ class RowReader:
             if type(level) not in (str, bool, int):
                 return None
             found = key(level)
-            code = index.get(found, -2)  # type: ignore[arg-type]
-            if code == -2 and (found[0] not in families or self.model.unseen == "error"):  # type: ignore[index]
+            if found is None:
+                return None
+            code = index.get(found, -2)
+            if code == -2 and (found[0] not in families or self.model.unseen == "error"):
                 return None
             codes[j, 0] = code
         return Block(self.model.schema, Columns(numbers, 1), codes, levels=self.model.counted.domain.levels)
