@@ -50,15 +50,15 @@ class Stream:
         spec, name = classifier.spec(), type(classifier).__name__
         if spec.keeps_rows or isinstance(classifier, KNNBayes):
             raise KindError(f"{name} keeps the rows it learns, so its memory would grow with the stream")
-        if not classifier._fitted and not spec.algebraic:
+        if not classifier.__sklearn_is_fitted__() and not spec.algebraic:
             raise InputError(
                 f"what {name} chooses it chooses from the first rows; fit it to some before the stream begins"
             )
         self._classifier, self.batch = classifier, batch
-        self._columns = classifier.model_.schema.names if classifier._fitted else ()
+        self._columns = classifier.model_.schema.names if classifier.__sklearn_is_fitted__() else ()
         self._rows: list[Mapping[str, Any]] = []
         self._labels: list[Any] = []
-        self._learned = int(classifier.model_.weights.sum()) if classifier._fitted else 0
+        self._learned = int(classifier.model_.weights.sum()) if classifier.__sklearn_is_fitted__() else 0
 
     def learn_one(self, x: Mapping[str, Any], y: Label) -> None:
         """Learn a row.
@@ -93,7 +93,7 @@ class Stream:
         -------
         dict
         """
-        if not self._classifier._fitted:
+        if not self._classifier.__sklearn_is_fitted__():
             return {}
         return dict(zip(self._classifier.classes_.tolist(), self._posterior(x)[0].tolist(), strict=True))
 
