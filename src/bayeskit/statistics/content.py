@@ -155,9 +155,9 @@ class Content:
             return
         x, step = columns.matrix(), max(1, CELLS // len(start))
         for begin in range(0, len(x), step):
-            added, some = _numbers(start, x[begin : begin + step]), slice(begin, begin + step)
-            total[0, some] += added.sum(axis=1)
-            total[1, some] += added @ odd
+            added, piece = _numbers(start, x[begin : begin + step]), slice(begin, begin + step)
+            total[0, piece] += added.sum(axis=1)
+            total[1, piece] += added @ odd
 
 
 def _numbers(start: Word, x: Float) -> Word:
@@ -198,9 +198,9 @@ def _same(columns: Columns, first: Columns, rows: int) -> Bool:
         differ = np.bincount(stored.indices, stored.values != mine[stored.indices], minlength=stored.width)
         found: Bool = full & (differ == 0)
         return found
-    some = (columns if rows == columns.rows else columns.at(np.arange(rows))).matrix()
+    values = (columns if rows == columns.rows else columns.at(np.arange(rows))).matrix()
     mine = first.matrix()[0]
-    out: Bool = ((some == mine) | (np.isnan(some) & np.isnan(mine))).all(axis=0)
+    out: Bool = ((values == mine) | (np.isnan(values) & np.isnan(mine))).all(axis=0)
     return out
 
 
