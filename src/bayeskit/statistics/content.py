@@ -217,7 +217,7 @@ class Units:
 
     >>> units = Units(np.array([[7, 9], [0, 0]], dtype=np.uint64), np.array([0, 0]), np.array([2.0, 1.0]))
     >>> place = units.places(3)
-    >>> [units.dealt(place, 3, fold).tolist() for fold in range(3)]
+    >>> [units.weigh_fold(place, 3, fold).tolist() for fold in range(3)]
     [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
@@ -245,7 +245,7 @@ class Units:
         out[order] = before + np.repeat(np.array(start, dtype=np.int64) - before[first], stretch)
         return out
 
-    def dealt(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
+    def weigh_fold(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
         """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
         begin, end = ((at - fold + folds - 1) // folds for at in (place, place + self.count))
         begin, end = (-(-at * kept // among) for at in (begin, end))

@@ -131,7 +131,7 @@ class CorrectionSearch:
         mass = self.units.weight[: len(few.label)]
         units = Units(np.ascontiguousarray(self.units.words[:, : len(mass)]), few.label, mass)
         place = units.places(FOLDS)
-        tested = [units.dealt(place, FOLDS, fold) for fold in range(FOLDS if mass.sum() <= FEW else 1)]
+        tested = [units.weigh_fold(place, FOLDS, fold) for fold in range(FOLDS if mass.sum() <= FEW else 1)]
         losses: list[float] = []
         tables: list[list[Float]] = []
         for ridge in RIDGES:
