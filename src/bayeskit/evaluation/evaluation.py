@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
+from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.cost_curve import CostCurve
 from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCurve
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, class_lines
@@ -298,13 +299,29 @@ class Evaluation(TableRepr):
         thresholds : sequence of float, optional
             Probabilities to act at; 0.01 to 0.99 unless given.
         """
-        kept, labels = self.require_rows("a decision curve"), self.classes.tolist()
+        given = THRESHOLDS if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+        return replace(DecisionCurve.of(label, *self._against_rest(label, "a decision curve"), given), kind=self.kind)
+
+    def cost_curve(self, label: Label, balances: Sequence[float] | None = None) -> CostCurve:
+        """What deciding for a class by its probability costs, for every balance of misses and false alarms.
+
+        Parameters
+        ----------
+        label : class
+            Which class.
+        balances : sequence of float, optional
+            Shares of the cost that misses have, share of the class times cost of a miss; 0.01 to 0.99 unless given.
+        """
+        given = None if balances is None else np.asarray(balances, dtype=np.float64)
+        return replace(CostCurve.of(label, *self._against_rest(label, "a cost curve"), given), kind=self.kind)
+
+    def _against_rest(self, label: Label, what: str) -> tuple[Float, Bool, Float]:
+        """Probability of a class, whether a row is of it, and weights, of the rows tested: (n,) each."""
+        kept, labels = self.require_rows(what), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
         judged, k = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1), labels.index(label)
-        mine = kept.proba[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged]
-        given = THRESHOLDS if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-        return replace(DecisionCurve.of(label, *mine, given), kind=self.kind)
+        return kept.proba[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged]
 
     def worst_segments(
         self,
@@ -335,7 +352,8 @@ class Evaluation(TableRepr):
         return worst_segments(self, measure, columns=columns, least=least, most=most)
 
     def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Display | Panels:
-        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
+        """A picture: "overview", "confusion", "roc", "reliability" (label=, bands="wilson", "consistency" or
+        "bootstrap"), "folds" (measure=), "cost" (by threshold; costs=, label=), "cost_curve" or "benefit" (label=).
 
         Parameters
         ----------
