@@ -289,6 +289,24 @@ def test_rows_that_are_kept_are_refused_by_name():
             bk.export(model, target, **({"source": "t"} if target == "sql" else {}))
 
 
+def test_a_pool_with_neighbours_is_led_to_one_without():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (400, 2))
+    model = bk.AutoBayes().fit(x, (np.hypot(*x.T) > 1.2) ^ (rng.random(400) < 0.02))
+    with pytest.raises(InputError, match=r"'nearest.*' looks up the learned rows.*AutoBayes\(portable=True\)"):
+        bk.export(model, "sql", source="t")
+
+
+def test_maps_that_a_program_cannot_hold_are_refused():
+    frame, y = table()
+    model = bk.VennAbers(bk.NaiveBayes()).fit(frame[["age", "select"]], y)
+    with pytest.raises(InputError, match="method='inductive' or 'loo'"):
+        bk.export(model, "python")
+    twice = bk.Calibrated(bk.Calibrated(bk.NaiveBayes(), "temperature"), "temperature").fit(frame[["age"]], y)
+    with pytest.raises(InputError, match="calibrated itself"):
+        bk.export(twice, "python")
+
+
 WORDS = [
     *(
         "select",

@@ -26,11 +26,11 @@ and the rest. The classes that the prior allows run; those with the fewest zeros
 sum of magnitudes above 2^900; and base + rest is their log P(c, x).
 
 ``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``,
-if any, maps the result p, by class, with the log-odds s of each class against the rest, and makes it sum to one: ["vector",
-weight, bias] and ["temperature", t] log p; ["sigmoid", slope, shift], ["beta", a, b, c] (a log p - b log(1 - p) + c) and
-["quadratic", a, b, c] (a + b s + c s^2, s within 30) give new log-odds; ["isotonic", edges, levels] has log-probabilities
-by steps of s; ["pairs", edges, levels] of each pair of classes in order the probability of the second by steps of their
-log-odds, and p = 1 / (sum over the others of 1 / p against each - (K - 2)).
+if any, maps the result p, by class, with log-odds s of each class against the rest, and makes it sum to one:
+["temperature", t] and ["vector", weight, bias] log p; ["sigmoid", slope, shift], ["beta", a, b, c] (a log p - b
+log(1 - p) + c) and ["quadratic", a, b, c] (a + b s + c s^2, s within 30) give new log-odds; ["isotonic", edges, levels]
+has log-probabilities by steps of s; ["pairs", edges, levels] of each pair of classes in order the probability of the
+second by steps of their log-odds, and p = 1 / (sum over the others of 1 / p against each - (K - 2)).
 """
 
 from __future__ import annotations
