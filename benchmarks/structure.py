@@ -3,7 +3,7 @@
     python benchmarks/structure.py FOLDER [--networks alarm insurance] [--rows 10000 100000]
 
 FOLDER holds NAME.bif files. pyAgrum and pgmpy are in the extra ``peers``. It takes twenty samples unless told which,
-and ends with the table of README.md; every method has one processor, and seconds of it are the least of ``--times`` runs
+and ends with the table of README.md; every method has one processor, seconds of it are the least of ``--times`` runs
 (pgmpy: of one).
 """
 

@@ -300,7 +300,7 @@ def test_bge_is_the_marginal_likelihood_row_by_row() -> None:
     _, values = numbers(12)
     values = (values - 7) / 1e3
     d, ess = 3, 1.5
-    scores = MixedScores.of(tuple("abc"), {}, np.empty((0, 12), np.int32), values, "bge", ess, None)
+    scores = MixedScores.of(tuple("abc"), {}, (np.empty((0, 12), np.int32), values), "bge", ess, None)
     t = ess * (d + 2 - d - 1) / (ess + 1)
 
     def marginal(some: list[int]) -> float:

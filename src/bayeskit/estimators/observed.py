@@ -9,7 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, KindsLike, TableLike, WeightsLike
 from bayeskit.data.levels import Levels
-from bayeskit.estimators.node_table import NodeTable
+from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
 from bayeskit.networks.exploration import Completion, Exploration
@@ -46,7 +46,7 @@ class Observed:
         """All rows; ``by_name`` puts the columns in the order of their names, which then breaks ties."""
         listed = tuple(OpenTable.of(X, None, weight, n_jobs).names)
         check_pairs(len(listed), "scores")
-        table = NodeTable.of(X, Graph.of((), listed), weight, n_jobs, kinds, cuts=cuts)
+        table = NodeTable.of(X, Graph.of((), listed), weight, n_jobs, kinds, NodeKinds(cuts=cuts))
         levels, numbers = table.levels({}), table.numbers
         parts = list(table.steps(levels, numbers, "error", lambda *parts: parts))
         codes, values = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
@@ -71,7 +71,7 @@ class Observed:
     def scores(self, score: str, ess: float) -> Scores:
         """Of rows without missing values."""
         if self.numbers:
-            return MixedScores.of(self.names, self.sizes, self.codes, self.values, score, ess, self.weights)
+            return MixedScores.of(self.names, self.sizes, (self.codes, self.values), score, ess, self.weights)
         return Scores(self.codes, tuple(self.sizes.values()), score_rule(score, ess), self.weights)
 
     def explore(
