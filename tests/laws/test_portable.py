@@ -293,7 +293,7 @@ def test_a_pool_with_neighbours_is_led_to_one_without():
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (400, 2))
     model = bk.AutoBayes().fit(x, (np.hypot(*x.T) > 1.2) ^ (rng.random(400) < 0.02))
-    with pytest.raises(InputError, match=r"'nearest.*' looks up the learned rows.*AutoBayes\(portable=True\)"):
+    with pytest.raises(InputError, match=r"'15 nearest' look up the learned rows.*AutoBayes\(portable=True\)"):
         bk.export(model, "sql", source="t")
 
 
