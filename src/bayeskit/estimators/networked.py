@@ -149,7 +149,7 @@ class NetworkBayes(Dependent):
                 f"no arc of the structure names the class; it goes by {label or 'the name of its column'!r}"
             )
         rank = {node: i for i, node in enumerate(nodes)}
-        families = sorted((n for n, some in graph.parents.items() if some), key=lambda n: rank[n])
+        families = sorted((n for n, parents in graph.parents.items() if parents), key=lambda n: rank[n])
         return tuple(
             (nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families
         )
@@ -182,7 +182,7 @@ class NetworkBayes(Dependent):
         (density,) = self.model_.density.densities
         assert isinstance(density, NetworkedDensity)
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
-        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.name_families()})
+        return Graph({named[n]: tuple(named[p] for p in parents) for n, parents in density.name_families()})
 
     def settings_to_save(self) -> Json:
         found = non_default_settings(self, "n_jobs", "structure")

@@ -117,13 +117,13 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         bins, tables = counted.statistic["numbers"], counted.statistic["levels"]
         assert isinstance(bins, Bins)
         assert isinstance(tables, Tables)
-        told = of_numbers(bins)
+        information = of_numbers(bins)
         for name, more in of_levels(tables).items():
-            told[name] = told.get(name, 0.0) + more  # a number whose absence is a level tells both
-        self.information_ = {name: told.get(name, 0.0) for name in schema.names}
+            information[name] = information.get(name, 0.0) + more  # a number whose absence is a level tells both
+        self.information_ = {name: information.get(name, 0.0) for name in schema.names}
         self.ranking_ = tuple(sorted(schema.names, key=lambda name: -self.information_[name]))
-        some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
-        return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
+        useful = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
+        return schema, set(useful[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
     def _walk(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""

@@ -126,11 +126,11 @@ def learn_network(
     """
     exploration = Exploration(search, restarts, random_state, SHAKES if restarts else 0)
     most = check_count("max_parents", max_parents)
-    intake = OpenTable.of(X, None, sample_weight, n_jobs)
-    names = tuple(intake.names)
+    opened = OpenTable.of(X, None, sample_weight, n_jobs)
+    names = tuple(opened.names)
     check_pairs(len(names), "scores")
-    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
-        X = intake.source.rows  # converted once
+    if sample_weight is None and isinstance(opened.source.rows, pa.Table):
+        X = opened.source.rows  # converted once
     found = Cutting(cuts, label).learn(X, kinds, sample_weight, n_jobs)
     listed = names
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, NodeKinds(cuts=found))
@@ -143,7 +143,7 @@ def learn_network(
         codes = np.ascontiguousarray(codes[[list(levels).index(name) for name in names if name in levels]])
         values = np.ascontiguousarray(values[[numbers.index(name) for name in names if name not in levels]])
         levels = {name: levels[name] for name in names if name in levels}
-    sizes = {name: max(len(some), 1) for name, some in levels.items()}
+    sizes = {name: max(len(known), 1) for name, known in levels.items()}
     barred = _matrix(_bar(tiers, roots, leaves, names), names, "tiers, roots or leaves")
     wanted = list(required)
     asked = _matrix(wanted, names, "required")
@@ -158,18 +158,18 @@ def learn_network(
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    holes = bool((codes < 0).any() or np.isnan(values).any())
-    if numbers and holes:
+    missing = bool((codes < 0).any() or np.isnan(values).any())
+    if numbers and missing:
         both = HybridCompletion(names, levels, codes, values, weights, score, ess)
         both.scores((np.maximum(codes, 0), np.nan_to_num(values)))  # refuses a wrong score
         arcs, path, scores = exploration.find_with_missing(both, limits, tell)
     elif numbers:
         scores = MixedScores.of(names, sizes, (codes, values), score, ess, weights)
         arcs, path = exploration.find(scores, limits, tell)
-    elif holes:
+    elif missing:
         rule = score_rule(score, ess)
-        some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
-        rows = Completion(some.codes, tuple(sizes.values()), some.weights, rule)
+        distinct = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+        rows = Completion(distinct.codes, tuple(sizes.values()), distinct.weights, rule)
         arcs, path, scores = exploration.find_with_missing(rows, limits, tell)
     else:
         scores = Scores(codes, tuple(sizes.values()), score_rule(score, ess), weights)
@@ -178,8 +178,8 @@ def learn_network(
     network = Network(edges, nodes=listed, n_jobs=n_jobs)
     network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds, cuts=cuts, label=label)
     reached = graph_score(scores, arcs)
-    told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
-    network.search_ = Found(reached, told, len(scores.known))
+    steps = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
+    network.search_ = Found(reached, steps, len(scores.known))
     return network
 
 

@@ -88,10 +88,10 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     table = Table.of(found)
     if table is None:
         raise InputError("a panel needs rows in memory; leave X out, or read some of them first")
-    some = table.some(EXPLAINED)
-    seen = cases.explain(model, table.take(some))
+    chosen = table.pick_rows(EXPLAINED)
+    seen = cases.explain(model, table.take(chosen))
     importance = None if seen is None else cases.importance(seen)
-    written = WhatIf.of(model, table, some, None if seen is None else seen.proba, False)
+    written = WhatIf.of(model, table, chosen, None if seen is None else seen.proba, False)
     section = what_if.section(found, written, seen, importance, [], table)
     return Panel(_page([section], title, SCRIPTS).replace("</head>", f"{ALONE}</head>", 1), height)
 

@@ -189,14 +189,14 @@ def _normal(node: Normal, *args: Value) -> Any:
             out.append((rest[i] - total(terms) if terms else rest[i]) / left[i][i])
         return out
 
-    some = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
+    filled = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
     partly = total([o * u - s for o, u, s in zip(there, node.units.tolist(), sizes, strict=True)])
     if node.cells is None:
         full = size - 0.5 * _squares(known(away))
-        return where(complete, full, partly - 0.5 * _squares(solve(some)))
+        return where(complete, full, partly - 0.5 * _squares(solve(filled)))
     cells = node.cells
     full = _log_mixture(cells, codes, away, known, 1.0) + size
-    return where(complete, full, _log_mixture(cells, codes, some, solve, there) + partly)
+    return where(complete, full, _log_mixture(cells, codes, filled, solve, there) + partly)
 
 
 def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Any]], list[Any]]:
