@@ -26,7 +26,7 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
 
 DRAWN = 200  # rows made up to check the page by
-HOLES = 0.1  # of their values
+MISSING = 0.1  # of their values
 HEIGHT = 720  # pixels
 ALONE = "<style>body > header, body > nav, .skip { display: none }</style>"  # a frame has a page around it
 
@@ -109,7 +109,7 @@ def _made_up(model: Model) -> TableLike:
             continue
         values = alone.as_recorded()[0].tolist() if alone.numeric else list(alone.values)
         drawn = [values[i] for i in rng.integers(len(values), size=DRAWN).tolist()]
-        drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < HOLES, strict=True)]
+        drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < MISSING, strict=True)]
         if alone.numeric:
             drawn[:2] = [end if np.isfinite(end) else values[0] for end in alone.seen]
         rows[name] = drawn
