@@ -43,7 +43,6 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
             share=0.35,
-            portable=False,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels

@@ -245,8 +245,9 @@ class ForestDensity(Density):
         _, column, mask, child, _ = self.trees.arrays
         halves = np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
         node = ForestNode(
-            self.trees.sizes, column, child, halves, self.counts.T, self.strength, lambda codes: self._log_ratios(codes)
-        )
+            self.trees.sizes, column, child, halves, self.counts.T, self.strength, self.shares, self.first,
+            self.nothing, self._log_ratios,
+        )  # fmt: skip
         used = tuple(column.name for column in self.trees.columns)
         value = Symbol("forest", node, *(_portable_code(column, inputs) for column in self.trees.columns))
         return [Term(tuple(name for name in self.names if name in used), value, chain=used)] if used else []

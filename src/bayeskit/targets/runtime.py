@@ -6,11 +6,11 @@
 import math
 from bisect import bisect_left
 from functools import partial, reduce
-from itertools import accumulate
+from itertools import accumulate, combinations
 from operator import mul
 
 INFINITY, NAN = math.inf, math.nan
-OVERFLOW, NOTHING, SURE, FRONT = 900.0, 1e-12, 700.0, 2
+OVERFLOW, NOTHING, SURE, FAR, MOST, FRONT = 900.0, 1e-12, 700.0, 30.0, 1e300, 2
 
 
 def logsum(numbers):
@@ -202,15 +202,12 @@ class Scorer:
         kind, *given = calibration
         if kind == "temperature":
             return normalise([given[0] * max(v, -SURE) for v in logs])
+        if kind == "pairs":
+            return normalise(join_pairs(*given, [max(v, -MOST) for v in logs]))
         made = []
-        for c, (a, b) in enumerate(zip(*given, strict=False)):
+        for c, numbers in enumerate(zip(*given, strict=True)):
             rest = logsum([v for k, v in enumerate(logs) if k != c])
-            odds = min(max(logs[c] - rest, -SURE), SURE)
-            if kind == "sigmoid":
-                z = a * odds + b
-                made.append(z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z)))
-            else:
-                made.append(b[bisect_left(a, odds)])
+            made.append(CALIBRATED[kind](max(logs[c], -SURE), min(max(logs[c] - rest, -SURE), SURE), *numbers))
         return normalise(made)
 
     # -- nodes ------------------------------------------------------------------------------------
@@ -487,6 +484,34 @@ def places(sizes):
     for size in sizes:
         found = [(*digits, x) for digits in found for x in range(size)]
     return found
+
+
+def log_expit(z):
+    return z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z))
+
+
+def bend(s, a, b, c):
+    near = min(max(s, -FAR), FAR)
+    return a + (b + c * near) * near
+
+
+CALIBRATED = {  # of log p of a class and its log-odds s, with numbers of the class
+    "vector": lambda log_p, s, a, b: a * log_p + b,
+    "sigmoid": lambda log_p, s, a, b: log_expit(a * s + b),
+    "beta": lambda log_p, s, a, b, c: log_expit(a * log_expit(s) - b * log_expit(-s) + c),
+    "quadratic": lambda log_p, s, a, b, c: log_expit(bend(s, a, b, c)),
+    "isotonic": lambda log_p, s, edges, levels: levels[bisect_left(edges, s)],
+}
+
+
+def join_pairs(edges, levels, logs):
+    """Probabilities of the second class of each pair, by steps of their log-odds, as those of all classes."""
+    inverse = [2.0 - len(logs)] * len(logs)
+    for (a, b), edge, level in zip(combinations(range(len(logs)), 2), edges, levels, strict=True):
+        second = level[bisect_left(edge, logs[b] - logs[a])]
+        inverse[a] += 1 / (1 - second)
+        inverse[b] += 1 / second
+    return [-math.log(v) for v in inverse]
 
 
 def normalise(joint):
