@@ -315,7 +315,7 @@ def _drawn_p(tables: Sequence[Float], seen: float, seed: int | None) -> float:
     while drawn < DRAWS and extreme < PLENTY:
         sums = np.zeros(BATCH)
         for maker in makers:
-            some = maker.rvs(BATCH, random_state=rng)
-            sums += xlogy(some, some).sum(axis=(1, 2))
+            counts = maker.rvs(BATCH, random_state=rng)
+            sums += xlogy(counts, counts).sum(axis=(1, 2))
         extreme, drawn = extreme + int((sums >= seen).sum()), drawn + BATCH
     return (extreme + 1) / (drawn + 1)

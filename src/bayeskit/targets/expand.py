@@ -82,7 +82,7 @@ def _limit(member: Member) -> Any:
 
 def _calibrate(calibration: Calibration, logs: Any) -> Any:
     kind, *numbers = calibration
-    each = [np.array(some) for some in numbers] if kind in BY_CLASS else []
+    each = [np.array(row) for row in numbers] if kind in BY_CLASS else []
     if kind == "temperature":
         return numbers[0] * np.maximum(logs, -SURE)
     if kind == "vector":
@@ -117,7 +117,7 @@ def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[floa
         at, second = place(np.array(edge), one[b] - one[a]), np.array(level)
         inverse[a].append(take(1 / (1 - second), at))
         inverse[b].append(take(1 / second, at))
-    return Symbol("stack", *(-np.log(total([2.0 - k, *some])) for some in inverse))
+    return Symbol("stack", *(-np.log(total([2.0 - k, *ratios])) for ratios in inverse))
 
 
 def expand(symbol: Value) -> Any:
