@@ -312,7 +312,7 @@ def calibrate(calibration: Calibration | None, logs: Float) -> Float:
     if calibration is None:
         return logs
     kind, *numbers = calibration
-    k, each = logs.shape[1], [np.array(some) for some in numbers] if kind in BY_CLASS else []
+    k, each = logs.shape[1], [np.array(row) for row in numbers] if kind in BY_CLASS else []
     if kind in ("temperature", "vector"):
         weight, bias = (each[0], each[1]) if kind == "vector" else (numbers[0], 0.0)
         out: Float = log_softmax(weight * np.maximum(logs, -SURE) + bias, axis=1)
