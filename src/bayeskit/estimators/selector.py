@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ METHODS = ("information", "forward", "backward")
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Keeps the columns that tell the classes apart.
 
@@ -71,20 +73,11 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     (['x1'], (200, 1))
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "information",
-        criterion: str = "log_score",
-        n_features: int | str = "auto",
-        estimator: Classifier | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.method = method
-        self.criterion = criterion
-        self.n_features = n_features
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    method: str = "information"
+    criterion: str = "log_score"
+    n_features: int | str = "auto"
+    estimator: Classifier | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Choose columns by a table; ``y`` holds the labels or names a column of X."""
