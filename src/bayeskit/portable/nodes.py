@@ -293,7 +293,7 @@ class Neighbours:
     def log(self, args: Sequence[Float]) -> Float:
         d = self.points.shape[1]
         numbers, codes = (
-            np.stack(some, axis=1) if len(some) else np.empty((len(args[0]), 0)) for some in (args[:d], args[d:])
+            np.stack(part, axis=1) if len(part) else np.empty((len(args[0]), 0)) for part in (args[:d], args[d:])
         )
         return np.array([self._one(x, c) for x, c in zip(numbers * self.scale, codes.astype(np.int64), strict=True)])
 

@@ -144,13 +144,13 @@ class Term:
         size = two.size if one.size is None else one.size
         return Term(self.columns, self.value + other.value, Tail(one.zeros + two.zeros, size, one.rest + two.rest))
 
-    def mask(self, silent: Value) -> Term:
+    def mask(self, missing: Value) -> Term:
         """The same, but nothing where a condition holds."""
         tail = self.tail
         if tail is not None:
-            size = None if tail.size is None else where(silent, -np.inf, tail.size)
-            tail = Tail(where(silent, 0.0, tail.zeros), size, where(silent, 0.0, tail.rest))
-        return Term(self.columns, where(silent, 0.0, self.value), tail)
+            size = None if tail.size is None else where(missing, -np.inf, tail.size)
+            tail = Tail(where(missing, 0.0, tail.zeros), size, where(missing, 0.0, tail.rest))
+        return Term(self.columns, where(missing, 0.0, self.value), tail)
 
 
 def reach(x: Symbol, value: Symbol) -> tuple[float, float]:
@@ -312,7 +312,7 @@ def calibrate(calibration: Calibration | None, logs: Float) -> Float:
     if calibration is None:
         return logs
     kind, *numbers = calibration
-    k, each = logs.shape[1], [np.array(some) for some in numbers] if kind in BY_CLASS else []
+    k, each = logs.shape[1], [np.array(row) for row in numbers] if kind in BY_CLASS else []
     if kind in ("temperature", "vector"):
         weight, bias = (each[0], each[1]) if kind == "vector" else (numbers[0], 0.0)
         out: Float = log_softmax(weight * np.maximum(logs, -SURE) + bias, axis=1)

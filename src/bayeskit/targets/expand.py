@@ -82,7 +82,7 @@ def _limit(member: Member) -> Any:
 
 def _calibrate(calibration: Calibration, logs: Any) -> Any:
     kind, *numbers = calibration
-    each = [np.array(some) for some in numbers] if kind in BY_CLASS else []
+    each = [np.array(row) for row in numbers] if kind in BY_CLASS else []
     if kind == "temperature":
         return numbers[0] * np.maximum(logs, -SURE)
     if kind == "vector":
@@ -117,7 +117,7 @@ def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[floa
         at, second = place(np.array(edge), one[b] - one[a]), np.array(level)
         inverse[a].append(take(1 / (1 - second), at))
         inverse[b].append(take(1 / second, at))
-    return Symbol("stack", *(-np.log(total([2.0 - k, *some])) for some in inverse))
+    return Symbol("stack", *(-np.log(total([2.0 - k, *ratios])) for ratios in inverse))
 
 
 def expand(symbol: Value) -> Any:
@@ -206,14 +206,14 @@ def _normal(node: Normal, *args: Value) -> Any:
             out.append((rest[i] - total(terms) if terms else rest[i]) / left[i][i])
         return out
 
-    some = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
+    filled = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
     partly = total([o * u - s for o, u, s in zip(there, node.units.tolist(), sizes, strict=True)])
     if node.cells is None:
         full = size - 0.5 * _squares(known(away))
-        return where(complete, full, partly - 0.5 * _squares(solve(some)))
+        return where(complete, full, partly - 0.5 * _squares(solve(filled)))
     cells = node.cells
     full = _log_mixture(cells, codes, away, known, 1.0) + size
-    return where(complete, full, _log_mixture(cells, codes, some, solve, there) + partly)
+    return where(complete, full, _log_mixture(cells, codes, filled, solve, there) + partly)
 
 
 def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Any]], list[Any]]:

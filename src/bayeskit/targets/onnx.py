@@ -111,7 +111,7 @@ class Writer:
         if large := [v for v, _ in known if isinstance(v, int) and abs(v) > 2**53]:
             raise Unportable(f"the level {large[0]} is a whole number that a double does not hold")
         if known:
-            keys, codes = (np.array(some, dtype=np.float64) for some in zip(*sorted(known), strict=True))
+            keys, codes = (np.array(side, dtype=np.float64) for side in zip(*sorted(known), strict=True))
             at = self._place(x, keys)
             same = add("Equal", self._take(at, keys.reshape(-1, 1)), x)
             found = add("Where", same, self._take(at, codes.reshape(-1, 1)), constant([[-2.0]]))

@@ -213,7 +213,7 @@ class Writer:
                 self._keep(index)
                 level, text = self.at[index], self.texts[index][0]
             branches = [[f"WHEN {i} THEN {self._number(v)}" for i, v in enumerate(column)] for column in lines.T]
-            return tuple(f"(CASE {text} {' '.join(some)} END)" for some in branches), level
+            return tuple(f"(CASE {text} {' '.join(cases)} END)" for cases in branches), level
         if not text.replace("_", "").isalnum():
             self._keep(index)
             level, text = self.at[index], self.texts[index][0]
