@@ -28,7 +28,7 @@ from bayeskit.evaluation.confusion import against_rest, f1
 from bayeskit.evaluation.out_of_fold import Repeat
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, gap, tally, width_bins
+from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
 LINES = ("calibration_slope", "calibration_intercept")
@@ -125,8 +125,8 @@ class Truth:
         top, right = (np.concatenate(each) for each in (self.top, self.right))
         ones = np.ones(len(top))
         mass = np.searchsorted(np.quantile(top, np.arange(1, BINS) / BINS), top)
-        width = gap(tally(top, right, ones, width_bins(top), BINS))
-        square = debiased_square(tally(top, right, ones, mass, BINS))
+        width = gap(sum_cells(top, right, ones, width_bins(top), BINS))
+        square = debiased_square(sum_cells(top, right, ones, mass, BINS))
         out = {name: float(np.mean(values)) for name, values in self.found.items()}
         logs, y = np.concatenate(self.logs), np.concatenate(self.labels)
         whole = Repeat(np.exp(logs), np.zeros(len(y), dtype=np.int64), None, logs)

@@ -25,7 +25,7 @@ from bayeskit.arrays import (
 )
 from bayeskit.errors import InputError
 from bayeskit.numerics.bands import BANDS, band_of
-from bayeskit.numerics.rates import Curve, curve, effective, tally, width_bins, wilson
+from bayeskit.numerics.rates import Curve, curve, effective, sum_cells, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,
@@ -192,7 +192,7 @@ class ReliabilityDisplay(Display):
         else:
             p, true = given.proba[:, given.place(label)], given.codes == given.place(label)
         cell = width_bins(p, bins)
-        table = tally(p, true, given.weights, cell, bins)
+        table = sum_cells(p, true, given.weights, cell, bins)
         found = cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
         if bands != "wilson":
             low, high = band_of(bands, p, true, given.weights, cell, bins)
@@ -201,7 +201,7 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
-        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells).
+        """From what ``sum_cells`` finds in cells of equal width: (FIELDS, cells).
 
         Parameters
         ----------

@@ -232,12 +232,27 @@ class Forest:
     mask: Int  # (nodes, 2) 32 bits each
     counts: Float  # (leaves, K), in the order of the nodes
     strength: float  # a
+    shares: Float  # (nodes, K) p_node
+    first: Float  # (nodes,) share of the rows of a node that went to its child
+    nothing: Float  # (K,) P(c), the answer without any value
     of_codes: Callable[[Code], Float]  # codes (columns, n) to (n, K), as the model itself has it
 
     @property
     def count(self) -> int:
         """How many numbers it holds."""
         return self.counts.size + 4 * len(self.column)
+
+    @property
+    def roots(self) -> Int:
+        """The first node of each tree, among all nodes: (trees,)."""
+        out: Int = np.cumsum([0, *self.sizes[:-1]])
+        return out
+
+    @property
+    def children(self) -> Int:
+        """The child that codes in the mask go to, among all nodes: (nodes,)."""
+        out: Int = np.repeat(self.roots, self.sizes) + self.child
+        return out
 
     def log(self, args: Sequence[Float]) -> Float:
         return self.of_codes(np.array(args).astype(np.int32))
@@ -278,7 +293,7 @@ class Neighbours:
     def log(self, args: Sequence[Float]) -> Float:
         d = self.points.shape[1]
         numbers, codes = (
-            np.stack(some, axis=1) if len(some) else np.empty((len(args[0]), 0)) for some in (args[:d], args[d:])
+            np.stack(part, axis=1) if len(part) else np.empty((len(args[0]), 0)) for part in (args[:d], args[d:])
         )
         return np.array([self._one(x, c) for x, c in zip(numbers * self.scale, codes.astype(np.int64), strict=True)])
 

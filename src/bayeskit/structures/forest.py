@@ -128,18 +128,18 @@ class TreeSearch:
 
     def _grown(self, weight: Float, trees: int, seed: int) -> Trees:
         """From the rows that have some weight."""
-        some = np.flatnonzero(weight > 0)
+        used = np.flatnonzero(weight > 0)
         codes, sizes = (
-            np.ascontiguousarray(self.codes[:, some]),
+            np.ascontiguousarray(self.codes[:, used]),
             np.array([c.size for c in self.columns], dtype=np.uint8),
         )
         leaves = int(BYTES // (8 * self.classes + 4 * 2 * 13 // 3))  # counts of a leaf, and two nodes in base64
         trees = min(trees, max(LEAST, leaves // FEWEST))
         tried = max(1, -(-len(self.columns) // 3))
-        label = np.ascontiguousarray(self.label[some], dtype=np.int32)
+        label = np.ascontiguousarray(self.label[used], dtype=np.int32)
         size = max(2, min(leaves // trees, 30_000))
         settings = self.classes, trees, tried, size, 1e-9, seed
-        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[some]), self.ordered, sizes, *settings)
+        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[used]), self.ordered, sizes, *settings)
         return Trees.grown(self.columns, found)
 
     def _strength(self, settings: Forest) -> float:
@@ -245,8 +245,9 @@ class ForestDensity(Density):
         _, column, mask, child, _ = self.trees.arrays
         halves = np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
         node = ForestNode(
-            self.trees.sizes, column, child, halves, self.counts.T, self.strength, lambda codes: self._log_ratios(codes)
-        )
+            self.trees.sizes, column, child, halves, self.counts.T, self.strength, self.shares, self.first,
+            self.nothing, self._log_ratios,
+        )  # fmt: skip
         used = tuple(column.name for column in self.trees.columns)
         value = Symbol("forest", node, *(_portable_code(column, inputs) for column in self.trees.columns))
         return [Term(tuple(name for name in self.names if name in used), value, chain=used)] if used else []
@@ -298,7 +299,7 @@ def _portable_code(column: TreeColumn, inputs: Inputs) -> Any:
     """The code of a column in trees as a portable program has it: -1 is missing."""
     if column.numeric:
         x = inputs.number(column.name)
-        hole = len(column.cuts) + 1.0 if column.holes else -1.0
+        hole = len(column.cuts) + 1.0 if column.missing else -1.0
         return where(np.isnan(x), hole, place(np.array(column.cuts), x))
     at = {word: i for i, word in enumerate(column.levels)}
     rest = len(column.levels) if column.others else -1
@@ -311,13 +312,13 @@ def _column(column: Column, block: Block, domain: Domain, weight: Float) -> Tree
     if column.numeric:
         x = block.numeric.column(block.schema.numeric_index[column.name])
         value, place = np.unique(x[~np.isnan(x)], return_inverse=True)
-        holes = column.missing == "level"
-        if len(value) + (holes and bool(np.isnan(x).any())) < 2:
+        missing = column.missing == "level"
+        if len(value) + (missing and bool(np.isnan(x).any())) < 2:
             return None
         mass = np.bincount(place, weight[~np.isnan(x)], minlength=len(value)).astype(np.float64, copy=False)
         most = next(found for cells in (62, 48, 32, 20) if len(found := heavy_apart(mass, cells)) < MOST - 1)
         cuts = short(value[most], value[most + 1])
-        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, holes=holes)
+        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, missing=missing)
     if not column.coded:
         return None
     codes = block.codes[block.schema.coded_index[column.name]]
