@@ -223,7 +223,7 @@ class Forest:
 
     A node that splits sends codes in its mask to ``child``, counted within the tree, and others to the node behind
     that; a code of -1 goes both ways, as the weight there does. p_node = (n_c + a p_parent) / (n + a), and the parent
-    of a root has (n_c + 1/2) / (n + K/2).
+    of a root has (n_c + 1/2) / (n + K/2). Boosted trees have values instead of shares, which are added up.
     """
 
     sizes: tuple[int, ...]  # nodes of each tree
@@ -232,12 +232,13 @@ class Forest:
     mask: Int  # (nodes, 2) 32 bits each
     counts: Float  # (leaves, K), in the order of the nodes
     strength: float  # a
+    values: Float | None  # (leaves, K) where trees are boosted: what each leaf adds to the score of each class
     of_codes: Callable[[Code], Float]  # codes (columns, n) to (n, K), as the model itself has it
 
     @property
     def count(self) -> int:
         """How many numbers it holds."""
-        return self.counts.size + 4 * len(self.column)
+        return (1 + (self.values is not None)) * self.counts.size + 4 * len(self.column)
 
     def log(self, args: Sequence[Float]) -> Float:
         return self.of_codes(np.array(args).astype(np.int32))
@@ -245,6 +246,8 @@ class Forest:
     def json(self, store: TableStore) -> Json:
         low, high = self.mask.T
         tables = {"column": self.column, "child": self.child, "low": low, "high": high, "counts": self.counts}
+        if self.values is not None:
+            tables["values"] = self.values
         return {
             "sizes": self.sizes,
             "strength": self.strength,
