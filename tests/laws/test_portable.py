@@ -24,7 +24,7 @@ from portable_cases import CASES, case, inputs, table
 
 CLOSE = 1e-9
 NAMES = sorted(CASES)
-TREES = {"Forest", "ForestMissing"}  # no formulas
+TREES = {"Forest", "ForestMissing", "Boosted", "BoostedMissing"}  # no formulas
 SLOW = {"A2DE", "KernelBackoff", "Pool", "Auto"}  # long queries
 
 

@@ -17,8 +17,8 @@ from bayeskit.structures.naive import Naive
 class BoostedTrees(Dependent):
     """Gradient-boosted trees for probabilities: scores of the classes that add up over small trees, from the prior on.
 
-    log P(c | x) = log P(c) + sum over trees of v_t(leaf of x)_c + a constant. A tree has up to 31 leaves of at least
-    20 rows, on numbers in up to 64 intervals and levels in any two sets; it is a Newton step on the conditional
+    log P(c | x) = log P(c) + sum over trees of v_t(leaf of x)_c + a constant. A tree has up to 15 leaves of at least
+    10 rows, on numbers in up to 64 intervals and levels in any two sets; it is a Newton step on the conditional
     likelihood, cut short by ``rate``. A tenth of the rows is held out to tell where the trees end. A row without a
     value goes both ways, by the shares of the rows counted there. They take at most 2 MB in a file. Rows learned or
     forgotten later are counted in the leaves; the trees and what their leaves say are held (``exact_`` tells), so
@@ -26,7 +26,7 @@ class BoostedTrees(Dependent):
 
     Parameters
     ----------
-    trees : int, default 300
+    trees : int, default 400
         Number of trees at most; with many classes fewer.
     rate : float, default 0.1
         How much of its Newton step each tree takes.
@@ -52,7 +52,7 @@ class BoostedTrees(Dependent):
     def __init__(
         self,
         *,
-        trees: int = 300,
+        trees: int = 400,
         rate: float = 0.1,
         kinds: KindsLike = None,
         prior: PriorLike = "empirical",

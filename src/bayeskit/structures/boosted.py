@@ -36,7 +36,7 @@ from bayeskit.structures.grown_trees import (
 from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
-LEAVES, LEAST = 31, 20.0  # leaves of a tree at most, rows of a leaf at least
+LEAVES, LEAST = 15, 10.0  # leaves of a tree at most, rows of a leaf at least
 RIDGE = 1.0  # added to the curvature of a leaf
 HELD, PATIENCE = 10, 10  # one row of so many is held out; trees that may fail to predict these better
 
@@ -90,7 +90,7 @@ class Boosted(Staged[Any]):
     count.
     """
 
-    trees: int = 300
+    trees: int = 400
     rate: float = 0.1
     grown: Leafage | None = field(default=None, repr=False, kw_only=True)  # once a pass has grown them
 
