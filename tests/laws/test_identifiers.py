@@ -121,7 +121,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "grown": leaves.Trees(
             (
                 leaves.TreeColumn("town", levels=(7, 8), others=True),
-                leaves.TreeColumn("x", (1.0,), numeric=True, holes=True),
+                leaves.TreeColumn("x", (1.0,), numeric=True, missing=True),
             ),
             (1,),
             "//8BAAAAAAAAAAAAAA==",

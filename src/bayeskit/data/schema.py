@@ -54,8 +54,8 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        told = self.levels if self.order is None else self.order
-        return tuple(k for k in map(key, told) if k is not None)
+        listed = self.levels if self.order is None else self.order
+        return tuple(k for k in map(key, listed) if k is not None)
 
     @property
     def identity(self) -> Json:
@@ -148,15 +148,15 @@ class Schema:
         if isinstance(self.columns, Alike):
             yield self.columns
             return
-        for like, some in groupby(self.columns, key=lambda c: replace(c, name="")):
-            yield Alike(like, tuple(c.name for c in some))
+        for like, stretch in groupby(self.columns, key=lambda c: replace(c, name="")):
+            yield Alike(like, tuple(c.name for c in stretch))
 
     @property
     def identity(self) -> list[object]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
         plain = (Alike(r.like.bare(), r.names) for r in self.runs)
         merged = groupby(plain, key=lambda r: r.like)
-        return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
+        return [[like.identity, [name for run in stretch for name in run.names]] for like, stretch in merged]
 
     @cached_property
     def coded_columns(self) -> tuple[Column, ...]:
@@ -266,8 +266,8 @@ def _unify(mine: Column, theirs: Column) -> Column:
 def _both(mine: Column, theirs: Column) -> Column:
     """A column with the levels that either declares; others may come unless both list all there are."""
     if not (mine.declared and theirs.declared):
-        told = mine if mine.declared else theirs
-        return replace(mine, order=told.order, levels=told.levels)
+        declaring = mine if mine.declared else theirs
+        return replace(mine, order=declaring.order, levels=declaring.levels)
     levels = tuple(value for _, value in sorted({*mine.declared, *theirs.declared}))
     closed = mine.order is not None and theirs.order is not None
     return replace(mine, order=levels if closed else None, levels=() if closed else levels)

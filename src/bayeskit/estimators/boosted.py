@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
@@ -14,6 +14,7 @@ from bayeskit.structures.naive import Naive
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedTrees(Dependent):
     """Gradient-boosted trees for probabilities: scores of the classes that add up over small trees, from the prior on.
 
@@ -49,26 +50,14 @@ class BoostedTrees(Dependent):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        trees: int = 400,
-        rate: float = 0.1,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.trees = trees
-        self.rate = rate
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.missing = missing
-        self.exact = exact
-        self.n_jobs = n_jobs
+    trees: int = 400
+    rate: float = 0.1
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    exact: bool = False
+    n_jobs: int | None = None
 
     @property
     def _has_evidence(self) -> bool:

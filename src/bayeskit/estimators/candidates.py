@@ -44,28 +44,26 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
             share=0.35,
-            portable=False,
         ),
         Candidate(
             "boosted trees",
             lambda: bayeskit.BoostedTrees(missing=levels, **shared),
             cost=3.0,
             helps=_many,
-            portable=False,
         ),
         Candidate(
-            "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
+            "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_some_columns, share=0.3, portable=False),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, share=0.3, portable=False),
         Candidate(
-            "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
+            "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_need_numbers
         ),
         Candidate(
             "shrunk normal on scores",
             normal("full", "pooled"),
             view="scores",
             counts="normal",
-            helps=_some_numbers,
+            helps=_need_numbers,
             share=0.08,
         ),
         Candidate(
@@ -79,7 +77,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     )
 
 
-def _some_columns(facts: Facts) -> str:
+def _need_columns(facts: Facts) -> str:
     return "" if facts.columns else "all columns are constant"
 
 
@@ -98,11 +96,11 @@ def _deep(facts: Facts) -> str:
     return _narrow(facts) or (f"so many columns together need {DEEP} rows" if facts.rows <= DEEP else "")
 
 
-def _some_numbers(facts: Facts) -> str:
+def _need_numbers(facts: Facts) -> str:
     return _narrow_enough(facts) or ("" if facts.numeric else "there are no numeric columns")
 
 
-def _some_levels(facts: Facts) -> str:
+def _need_levels(facts: Facts) -> str:
     return _narrow_enough(facts) or ("" if facts.coded else "there are no levels to indicate")
 
 

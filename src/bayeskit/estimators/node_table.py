@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeVar
 
@@ -28,10 +28,19 @@ WHY = "a node of the network"
 
 
 @dataclass(frozen=True)
+class NodeKinds:
+    """What is known of nodes before their columns are read."""
+
+    levels: Collection[str] = ()  # nodes that have levels
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # nodes whose numbers are read as intervals
+    numbers: Collection[str] = ()  # nodes that must be numbers
+
+
+@dataclass(frozen=True)
 class NodeTable:
     """A source of rows; each of its columns is a node, and nodes without a column are never observed."""
 
-    intake: OpenTable
+    table: OpenTable
     schema: Schema
     graph: Graph
     cuts: Mapping[str, tuple[float, ...]]  # of the nodes whose numbers are read as intervals
@@ -49,41 +58,36 @@ class NodeTable:
         weight: WeightsLike = None,
         n_jobs: int | None = None,
         kinds: KindsLike = None,
-        known: Collection[str] = (),
-        cuts: Mapping[str, tuple[float, ...]] | None = None,
-        numbers: Collection[str] = (),
+        known: NodeKinds | None = None,
     ) -> NodeTable:
-        """The table opened; columns of numbers are numbers unless they have cuts or are ``known`` as levels.
-
-        Nodes that must be ``numbers`` are refused as anything else.
-        """
+        """The table opened; columns of numbers are numbers unless they have cuts or are known as levels."""
+        known = known or NodeKinds()
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
-        intake = OpenTable.of(X, None, weight, n_jobs)
-        if not intake.source.named:
-            if len(intake.names) != len(graph.nodes):
+        table = OpenTable.of(X, None, weight, n_jobs)
+        if not table.source.named:
+            if len(table.names) != len(graph.nodes):
                 raise SchemaError(
                     f"a matrix without names needs a column for each of the {len(graph.nodes)} nodes in their order, "
-                    f"and has {len(intake.names)}; name its columns"
+                    f"and has {len(table.names)}; name its columns"
                 )
-            rows = intake.source.rows.rename_columns([*graph.nodes, *intake.source.roles.names])
-            intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
-        if strange := [name for name in intake.names if name not in graph.parents]:
+            rows = table.source.rows.rename_columns([*graph.nodes, *table.source.roles.names])
+            table = OpenTable(replace(table.source, rows=rows), table.engine, table.engine.schema(rows))
+        if strange := [name for name in table.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
-        cuts = cuts or {}
-        schema = intake.schema(kinds, "skip", ())
+        schema = table.schema(kinds, "skip", ())
         for c in schema.columns:
-            if c.name in numbers and not c.numeric and c.kind != UNDETERMINED:
+            if c.name in known.numbers and not c.numeric and c.kind != UNDETERMINED:
                 raise KindError(f"column {c.name!r} is {c.kind} ({c.why}), and its node is a number; give numbers")
-        schema = replace(schema, columns=tuple(_read_as(c, known, cuts, numbers) for c in schema.columns))
-        made = cls(intake, schema, graph, {name: cuts[name] for name in schema.numeric if name in cuts})
+        schema = replace(schema, columns=tuple(_read_as(c, known) for c in schema.columns))
+        made = cls(table, schema, graph, {name: known.cuts[name] for name in schema.numeric if name in known.cuts})
         check_arcs([arc for arc in graph.edges if arc[1] in schema.names], set(made.numbers))
         return made
 
     @classmethod
     def known(cls, X: TableLike, network: Network, weight: WeightsLike, n_jobs: int | None) -> NodeTable:
         """The table opened for a network that knows what its nodes are."""
-        return cls.of(X, network.graph, weight, n_jobs, None, network.coded, network.cuts, network.numbers)
+        return cls.of(X, network.graph, weight, n_jobs, None, NodeKinds(network.coded, network.cuts, network.numbers))
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -101,13 +105,13 @@ class NodeTable:
         The states are found before families are counted, so that no table is made that memory cannot hold.
         """
         columns = (replace(c, why=WHY) for c in self.schema.columns)
-        states = {name: tuple(some.values) for name, some in declared.items()}
+        states = {name: tuple(values.values) for name, values in declared.items()}
         known = (
             replace(c, order=states[c.name], levels=()) if c.name in states and not c.numeric else c for c in columns
         )
         schema = replace(self.schema, columns=tuple(known))
         found = self._reduce(schema, False)
-        check_rows(found, self.intake.place)
+        check_rows(found, self.table.place)
         if not families:
             return found.canonical()
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
@@ -137,8 +141,8 @@ class NodeTable:
 
     def _reduce(self, schema: Schema, families: bool) -> Counted:
         statistic = family_counts(self.graph, schema, self.cuts, families)
-        empty = Counted.empty(schema, statistic, self.intake.source.roles)
-        return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
+        empty = Counted.empty(schema, statistic, self.table.source.roles)
+        return self.table.engine.reduce(self.table.rows(False), self.table.columns(schema), empty)
 
     def steps(
         self,
@@ -156,7 +160,7 @@ class NodeTable:
         slices = Slices.of(coded, self.cuts)
         where = [place[name] for name in slices.columns]
         domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
-        roles, there = self.intake.source.roles, self.schema.numeric_index
+        roles, there = self.table.source.roles, self.schema.numeric_index
 
         def one(batch: Batch, start: int) -> Result:
             block = encode_asked(batch, self.schema, domain)
@@ -170,7 +174,7 @@ class NodeTable:
                     values[j] = block.numeric.column(there[name])
             return step(codes, values, weights_of(batch, roles))
 
-        found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)
+        found = self.table.engine.map(self.table.rows(False), self.table.columns(self.schema), one)
         empty = True
         for result in found:
             empty = False
@@ -179,11 +183,11 @@ class NodeTable:
             raise InputError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no row")
 
 
-def _read_as(column: Column, known: Collection[str], cuts: Collection[str], numbers: Collection[str]) -> Column:
+def _read_as(column: Column, known: NodeKinds) -> Column:
     """A column as numbers or as levels; one without a value is what its node is."""
-    if column.name in numbers:
+    if column.name in known.numbers:
         return replace(column, kind="quantitative")
-    as_number = column.numeric and (column.name in cuts or column.name not in known)
+    as_number = column.numeric and (column.name in known.cuts or column.name not in known.levels)
     return column if as_number else replace(column, kind="nominal")
 
 

@@ -41,7 +41,7 @@ class HybridCompletion:
 
     @property
     def _sizes(self) -> dict[str, int]:
-        return {name: max(len(some), 1) for name, some in self.levels.items()}
+        return {name: max(len(states), 1) for name, states in self.levels.items()}
 
     def begin(self) -> Bool:
         """A forest of the pairs that tell most of each other, each counted where both are there, and worth an arc."""
@@ -78,9 +78,9 @@ class HybridCompletion:
         weights = None if self.weights is None else self.weights[there]
         if values.shape[0]:
             score = "bic" if self.score == "bge" else self.score
-            scores = MixedScores.of(pair, sizes, codes, values, score, self.ess, weights)
+            scores = MixedScores.of(pair, sizes, (codes, values), score, self.ess, weights)
         else:
-            scores = MixedScores.of(pair, sizes, codes, np.empty((0, codes.shape[1])), "bic", self.ess, weights)
+            scores = MixedScores.of(pair, sizes, (codes, np.empty((0, codes.shape[1]))), "bic", self.ess, weights)
         before = scores(1, ())
         return scores(1, (0,)) - before if np.isfinite(before) else 0.0
 
@@ -114,4 +114,4 @@ class HybridCompletion:
 
     def scores(self, filled: tuple[Code, Float]) -> MixedScores:
         """Of rows that are complete."""
-        return MixedScores.of(self.names, self._sizes, *filled, self.score, self.ess, self.weights)
+        return MixedScores.of(self.names, self._sizes, filled, self.score, self.ess, self.weights)

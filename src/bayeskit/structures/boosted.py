@@ -17,7 +17,6 @@ from bayeskit.data.levels import Domain
 from bayeskit.data.schema import KINDS, Column, Schema
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
-from bayeskit.portable.nodes import Forest as ForestNode
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import where
 from bayeskit.statistics.leaves import MISSING, Leaves, Trees
@@ -30,7 +29,6 @@ from bayeskit.structures.grown_trees import (
     NodeWeights,
     TreeRows,
     TreesDensity,
-    masks,
     portable_code,
 )
 from bayeskit.validation import integer
@@ -152,12 +150,7 @@ class BoostedDensity(TreesDensity):
         return len(self.trees.sizes) * self.nothing
 
     def portable(self, inputs: Inputs) -> list[Term]:
-        _, column, _, child, _ = self.trees.arrays
-        values = self.shares[self.trees.leaf_nodes]
-        node = ForestNode(
-            self.trees.sizes, column, child, masks(self.trees), self.counts.T, 1.0, values, self._by_trees
-        )
-        found = self.walk(inputs, node)
+        found = self.walk(inputs, self.node(1.0, boosted=True, of_codes=self._by_trees))
         for of, share in zip(self.trees.columns, self.splits.tolist(), strict=True):
             said = share * self.left_over
             found.append(Term((of.name,), where(portable_code(of, inputs) < 0.0, np.zeros_like(said), said)))

@@ -14,12 +14,11 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column, Schema
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
-from bayeskit.portable.nodes import Forest as ForestNode
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.leaves import MISSING, Leaves, Trees
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Statistic
-from bayeskit.structures.grown_trees import BYTES, NODE_BYTES, NodeWeights, TreeRows, TreesDensity, masks
+from bayeskit.structures.grown_trees import BYTES, NODE_BYTES, NodeWeights, TreeRows, TreesDensity
 from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
@@ -102,15 +101,15 @@ class TreeSearch(TreeRows):
 
     def _grown(self, weight: Float, trees: int, seed: int) -> Trees:
         """From the rows that have some weight."""
-        some = np.flatnonzero(weight > 0)
-        codes, classes = np.ascontiguousarray(self.codes[:, some]), len(self.classes)
+        used = np.flatnonzero(weight > 0)
+        codes, classes = np.ascontiguousarray(self.codes[:, used]), len(self.classes)
         leaves = int(BYTES // (8 * classes + 2 * NODE_BYTES))
         trees = min(trees, max(LEAST, leaves // FEWEST))
         tried = max(1, -(-len(self.columns) // 3))
-        label = np.ascontiguousarray(self.label[some], dtype=np.int32)
+        label = np.ascontiguousarray(self.label[used], dtype=np.int32)
         size = max(2, min(leaves // trees, 30_000))
         settings = classes, trees, tried, size, 1e-9, seed
-        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[some]), self.ordered, self.sizes, *settings)
+        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[used]), self.ordered, self.sizes, *settings)
         return Trees.grown(self.columns, found)
 
     def _strength(self, settings: Forest) -> float:
@@ -118,7 +117,7 @@ class TreeSearch(TreeRows):
         place, weight = self.units.places(FOLDS), self.units.weight
         judged = []
         for fold in range(FOLDS if len(weight) <= FEW else 1):
-            test = self.units.dealt(place, FOLDS, fold)
+            test = self.units.weigh_fold(place, FOLDS, fold)
             trees = self._grown(weight - test, min(TRIED, settings.trees), settings.seed)
             asked = np.flatnonzero(test > 0)
             nodes = NodeWeights.of(trees, self._counts(trees, weight - test))
@@ -174,11 +173,7 @@ class ForestDensity(TreesDensity):
     strength: float
 
     def portable(self, inputs: Inputs) -> list[Term]:
-        _, column, _, child, _ = self.trees.arrays
-        node = ForestNode(
-            self.trees.sizes, column, child, masks(self.trees), self.counts.T, self.strength, None, self._log_ratios
-        )
-        return self.walk(inputs, node)
+        return self.walk(inputs, self.node(self.strength, boosted=False, of_codes=self._log_ratios))
 
     def add(self, block: Block, out: Float) -> None:
         out += self._log_ratios(self.trees.codes(block))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Domain
 from bayeskit.data.schema import Column
@@ -140,24 +141,25 @@ class TreesDensity(Density):
         _core.forest_stages(codes, *self.trees.arrays, self.first, self.shares, rank, out)
         return out, sorted(here)
 
+    def node(self, strength: float, boosted: bool, of_codes: Callable[[Code], Float]) -> ForestNode:
+        """The trees of a portable program, and what they make of codes."""
+        _, column, mask, child, _ = self.trees.arrays
+        halves = np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
+        said = self.shares, self.first, self.nothing, boosted, of_codes
+        return ForestNode(self.trees.sizes, column, child, halves, self.counts.T, strength, *said)
+
     def walk(self, inputs: Inputs, node: ForestNode) -> list[Term]:
-        """The trees of a portable program."""
+        """A portable program's walk through them."""
         used = tuple(column.name for column in self.trees.columns)
         value = Symbol("forest", node, *(portable_code(column, inputs) for column in self.trees.columns))
         return [Term(tuple(name for name in self.names if name in used), value, chain=used)] if used else []
-
-
-def masks(trees: Trees) -> Int:
-    """Which levels go to the first child of each node, as two numbers of 32 bits: (nodes, 2)."""
-    mask = trees.arrays[2]
-    return np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
 
 
 def portable_code(column: TreeColumn, inputs: Inputs) -> Any:
     """The code of a column in trees as a portable program has it: -1 is missing."""
     if column.numeric:
         x = inputs.number(column.name)
-        hole = len(column.cuts) + 1.0 if column.holes else -1.0
+        hole = len(column.cuts) + 1.0 if column.missing else -1.0
         return where(np.isnan(x), hole, place(np.array(column.cuts), x))
     at = {word: i for i, word in enumerate(column.levels)}
     rest = len(column.levels) if column.others else -1
@@ -170,13 +172,13 @@ def _column(column: Column, block: Block, domain: Domain, weight: Float) -> Tree
     if column.numeric:
         x = block.numeric.column(block.schema.numeric_index[column.name])
         value, place = np.unique(x[~np.isnan(x)], return_inverse=True)
-        holes = column.missing == "level"
-        if len(value) + (holes and bool(np.isnan(x).any())) < 2:
+        missing = column.missing == "level"
+        if len(value) + (missing and bool(np.isnan(x).any())) < 2:
             return None
         mass = np.bincount(place, weight[~np.isnan(x)], minlength=len(value)).astype(np.float64, copy=False)
         most = next(found for cells in (62, 48, 32, 20) if len(found := heavy_apart(mass, cells)) < MOST - 1)
         cuts = short(value[most], value[most + 1])
-        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, holes=holes)
+        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, missing=missing)
     if not column.coded:
         return None
     codes = block.codes[block.schema.coded_index[column.name]]
