@@ -186,15 +186,15 @@ class BoostedDensity(TreesDensity):
 def _grow(rows: TreeRows, most: int, rate: float) -> tuple[Any, Float]:
     """Nodes as the core has them, and what each adds to the score of each class: (nodes, P)."""
     units, classes = rows.units, len(rows.classes)
-    held = units.dealt(units.places(HELD), HELD, 0)
+    held = units.weigh_fold(units.places(HELD), HELD, 0)
     weight = units.weight - held
     total = np.bincount(rows.label, weight, minlength=classes)
     base = np.log((total + 0.5) / (total.sum() + 0.5 * classes))
     size = LEAVES * (12 * classes + 2 * NODE_BYTES) + LEAVES * 4 * classes // 3
     label = np.ascontiguousarray(rows.label, dtype=np.int32)
     settings = min(most, max(1, BYTES // size)), LEAVES, LEAST, rate, RIDGE, PATIENCE
-    *found, values = _core.boost_trees(rows.codes, label, weight, held, base, rows.ordered, rows.sizes, *settings)
-    return (tuple(found), values) if len(found[1]) else _nothing(classes)
+    found = _core.boost_trees(rows.codes, label, weight, held, base, rows.ordered, rows.sizes, *settings)
+    return (found[:5], found[5]) if len(found[1]) else _nothing(classes)
 
 
 def _nothing(classes: int) -> tuple[Any, Float]:
