@@ -114,7 +114,13 @@ def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The feature columns in order, the target's name if it has one, and the type of its labels."""
+    """The feature columns by name, in order; the target's name if it has one, and the type of its labels.
+
+    >>> import bayeskit as bk
+    >>> schema = bk.NaiveBayes().fit({"a": [1.0, 2.0], "b": ["x", "y"]}, [0, 1]).schema_
+    >>> list(schema), len(schema), "b" in schema, schema["a"].kind
+    (['a', 'b'], 2, True, 'quantitative')
+    """
 
     columns: Sequence[Column]
     named: bool = True
@@ -172,6 +178,16 @@ class Schema:
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self._position[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._position
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, as of a mapping of names to columns."""
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
     @cached_property
     def _position(self) -> Mapping[str, int]:

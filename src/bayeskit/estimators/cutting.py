@@ -73,7 +73,7 @@ class Cutting:
                     'cuts="mdlp" cuts where the shares of a label change, and a network has none: name a column of '
                     'levels (label="diagnosis"), or take cuts="frequency"'
                 )
-            if self.label not in schema.names or schema[self.label].numeric:
+            if self.label not in schema or schema[self.label].numeric:
                 raise InputError(f"label={self.label!r} is no column of levels; name one")
         elif self.label is not None:
             raise InputError(f'label={self.label!r} is for cuts="mdlp" alone; leave it out')

@@ -369,7 +369,7 @@ class Network(Questions):
         """The graph with P(state | evidence) of every node as bars, and its table below them.
 
         Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
-        ``plot_table``. Graphviz lays the graph out if its ``dot`` is installed.
+        ``plot_table``.
 
         Parameters
         ----------
