@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import check_estimator
 
 import bayeskit as bk
 from bayeskit.decision.conformity import Nonconformity, ScoredRows
@@ -375,9 +376,28 @@ def test_what_labels_choose_is_refused_with_a_way_out(estimator: Any) -> None:
         bk.Conformal(estimator).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        bk.Conformal(bk.NaiveBayes()),
+        bk.Conformal(GaussianNB(), method="split"),
+        bk.VennAbers(bk.NaiveBayes()),
+        bk.VennAbers(GaussianNB()),
+    ],
+    ids=repr,
+)
+def test_scikit_learns_checks_pass(estimator: Any) -> None:
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
+
+
 def test_other_bad_input() -> None:
     X, y = mixed(60, 0)
     model = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    with pytest.raises(InputError, match="break the promise; give ratio="):
+        bk.Conformal(bk.NaiveBayes()).fit(X, y, sample_weight=np.ones(60))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        bk.Conformal(bk.NaiveBayes()).fit(X, y, weights=np.ones(60))
     with pytest.raises(InputError, match="coverage=2"):
         model.predict_set(X, 2)
     with pytest.raises(InputError, match="ratio has shape"):
