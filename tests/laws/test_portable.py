@@ -302,7 +302,7 @@ def test_maps_that_a_program_cannot_hold_are_refused():
     model = bk.VennAbers(bk.NaiveBayes()).fit(frame[["age", "select"]], y)
     with pytest.raises(InputError, match="method='inductive' or 'loo'"):
         bk.export(model, "python")
-    twice = bk.Calibrated(bk.Calibrated(bk.NaiveBayes(), "temperature"), "temperature").fit(frame[["age"]], y)
+    twice = bk.VennAbers(bk.Calibrated(bk.NaiveBayes(), "temperature"), "inductive").fit(frame[["age"]], y)
     with pytest.raises(InputError, match="calibrated itself"):
         bk.export(twice, "python")
 

@@ -196,8 +196,6 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
                 "its prior was adapted, which a program does not hold; write the classifier as it was fitted"
             )
         inner: Program = self.estimator_.program()
-        if inner.calibration is not None:
-            raise Unportable("the classifier inside is calibrated itself, and a program holds one map; leave one out")
         return replace(inner, calibration=self.calibration_.portable(), prior=np.exp(self.log_base))
 
     def _log_prior_ratio(self, prior: PriorLike) -> Float:
