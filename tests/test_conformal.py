@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -437,5 +438,20 @@ def test_decisions_are_taken_where_one_class_is_left() -> None:
 
 def test_a_report_says_what_is_promised(tmp_path: Path) -> None:
     X, y = mixed(80, 1)
-    bk.report(bk.evaluate(bk.Conformal(bk.NaiveBayes(), 0.9), X, y, 3), tmp_path / "r.html")
-    assert "holds the true class in at least 90 %" in (tmp_path / "r.html").read_text()
+    found = bk.evaluate(bk.Conformal(bk.NaiveBayes(), 0.9), X, y, 3)
+    bk.report(found, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "holds the true class in at least 90 %" in page
+    split = found.fold_models.split
+    held, size = np.zeros(80, dtype=bool), np.zeros(80)
+    for f in split.tested:
+        mine = split.fold == f
+        sets = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X[~mine], y[~mine]).predict_set(X[mine])
+        held[mine], size[mine] = sets[np.arange(mine.sum()), (y[mine] == "b").astype(int)], sets.sum(axis=1)
+    lines = re.findall(r"<tr>.*?</tr>", page[page.index('id="sets"') :], re.DOTALL)
+    cells = [re.sub(r"<[^>]+>", " ", line).split() for line in lines[1:4]]
+    wanted = [("all", y >= "a"), ("a", y == "a"), ("b", y == "b")]
+    for line, (name, mine) in zip(cells, wanted, strict=True):
+        assert line[:2] == [name, str(mine.sum())]
+        assert float(line[2].rstrip("%")) == pytest.approx(100 * held[mine].mean(), abs=0.06)
+        assert float(line[-1]) == pytest.approx(size[mine].mean(), abs=0.006)

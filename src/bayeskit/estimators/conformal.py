@@ -151,7 +151,7 @@ class Conformal(AnyWrapper):
         **others
             None is taken; ``sample_weight`` is refused with what to do instead.
         """
-        if "sample_weight" in others:
+        if others.pop("sample_weight", None) is not None:
             raise InputError(
                 "sample_weight: rows are ranked among each other, each as one row like the new one, so a weight would "
                 "break the promise; give ratio= if new rows are of another mixture, or repeat rows that were counted"
