@@ -136,14 +136,14 @@ class Tree:
         return self.brute_force.points
 
     @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
-
-        return cKDTree(np.ascontiguousarray(self.brute_force.numbers.T))
+    def _tree(self) -> tuple[Float, Int, Float]:
+        return _core.build_tree(self.brute_force.numbers)
 
     def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
-        distance, index = self._tree.query(asked.numbers, range(1, most + 1), p=self.brute_force.power)
-        return index.astype(np.int64), distance
+        distance, index = np.empty((len(asked), most)), np.empty((len(asked), most), dtype=np.int64)
+        square = self.brute_force.power == 2
+        _core.nearest_in_tree(np.ascontiguousarray(asked.numbers), *self._tree, square, distance, index)
+        return index, np.sqrt(distance, out=distance) if square else distance
 
     def distances(self, asked: Queries) -> Float:
         return self.brute_force.distances(asked)
