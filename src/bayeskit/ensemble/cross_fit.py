@@ -70,13 +70,13 @@ class CrossFit:
         if total > PLENTY:
             fixed = total // most + 1
             place = distinct.places(fixed * FOLDS)
-            masses = [distinct.dealt(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
-            learned = Share.of(weight - distinct.dealt(place, fixed, 0))
+            masses = [distinct.weigh_fold(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
+            learned = Share.of(weight - distinct.weigh_fold(place, fixed, 0))
             return cls._of(distinct, [(Share.of(mass), learned) for mass in masses])
         place, parts = distinct.places(folds), []
         for f in range(folds):
-            whole = distinct.dealt(place, folds, f)
-            thinned = distinct.dealt(place, folds, f, most, total) if total > most else whole
+            whole = distinct.weigh_fold(place, folds, f)
+            thinned = distinct.weigh_fold(place, folds, f, most, total) if total > most else whole
             parts.append((Share.of(thinned), Share.of(weight - whole)))
         return cls._of(distinct, parts)
 
@@ -99,13 +99,13 @@ class CrossFit:
             if (fold == fold[0]).all():  # nothing would be left to learn from, as where each class has one row
                 fold = np.arange(len(row)) % folds
             for f in range(folds):
-                some = np.flatnonzero(fold == f)
-                if len(some):
+                mine = np.flatnonzero(fold == f)
+                if len(mine):
                     others = np.flatnonzero(fold != f)
-                    tests.append(Share(row[some], mass[some]))
+                    tests.append(Share(row[mine], mass[mine]))
                     left = np.bincount(row[others], mass[others], minlength=len(units))
                     trains.append(Share.of(left.astype(np.float64, copy=False)))
-                    unit.append(some)
+                    unit.append(mine)
         return cls(distinct.table, distinct.rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
 
     @property

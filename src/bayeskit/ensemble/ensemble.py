@@ -153,7 +153,7 @@ class Ensemble:
             views = {id(m.view): row if m.view is None else m.view.block(row) for m in self.members}
             scores = [self._add(lambda member: _ask(member, views[id(member.view)]), prior)]
         else:
-            scores = [self.score(some, prior) for some in ViewCache.of(self.reader.model_, X).portions()]
+            scores = [self.score(portion, prior) for portion in ViewCache.of(self.reader.model_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 

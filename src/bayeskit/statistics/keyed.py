@@ -22,7 +22,7 @@ class Keyed:
     """One state of another statistic for each key that occurs, never for all that could.
 
     A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a missing value. Rows
-    with holes only are not counted.
+    with missing values only are not counted.
     """
 
     span: Mapping[str, int]  # codes of each column: its levels, or one for a number that is there
@@ -55,9 +55,9 @@ class Keyed:
         if len(varying) == len(self.span):
             counted &= (codes >= 0).any(axis=0)
         rows = np.flatnonzero(counted)
-        some, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
-        found = np.zeros((len(some), 1 + len(self.span)), dtype=np.int64)
-        found[:, [0, *(1 + varying)]] = some
+        cells, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
+        found = np.zeros((len(cells), 1 + len(self.span)), dtype=np.int64)
+        found[:, [0, *(1 + varying)]] = cells
         wide = self._over(found)
         index = np.full(block.rows, -1, dtype=np.int32)
         index[rows] = _positions(found, wide.keys)[each]
@@ -84,7 +84,7 @@ class Keyed:
         if self.patterns and len(keys) > PATTERNS and (many := len(distinct(keys[:, 1:])[0])) > PATTERNS:
             raise InputError(
                 f"the rows have {many} patterns of missing values, more than {PATTERNS}; pass missing='available' "
-                f"to take every two columns from the rows that hold both, or drop columns with many holes"
+                f"to take every two columns from the rows that hold both, or drop columns with many missing values"
             )
         inner = self.inner.place(_positions(self.keys, keys), len(keys), {})
         return replace(self, keys=keys, inner=inner)
@@ -192,7 +192,7 @@ def _ranks(numbers: Int) -> Int:
     return (np.cumsum(used) - 1)[numbers]
 
 
-def _positions(some: Int, keys: Int) -> Int:
+def _positions(wanted: Int, keys: Int) -> Int:
     """Where each of some keys stands among keys that hold them all."""
-    _, place = distinct(np.concatenate([keys, some]))
+    _, place = distinct(np.concatenate([keys, wanted]))
     return place[len(keys) :]

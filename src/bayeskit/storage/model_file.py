@@ -32,6 +32,7 @@ from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.wrapped import Backoff, FactorWeights
+from bayeskit.validation import name_in_files
 
 TEXTS = ("names", "columns", "classes", "levels")
 
@@ -53,7 +54,7 @@ class Header:
     ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
     stepped: bool = False  # whether the decimals of their values are, likewise
     settings: Any = field(default_factory=dict)  # of the estimator
-    tally: IngestReport = IngestReport()
+    ingest: IngestReport = field(default=IngestReport(), metadata=name_in_files("tally"))
     journal: tuple[Entry, ...] = ()
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
@@ -102,7 +103,7 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
         ranged,
         ranged,
         name_settings(settings),
-        counted.tally,
+        counted.ingest,
         model.journal,
         model.digest,
     )
@@ -121,8 +122,8 @@ def load(path: FilePath) -> Read:
 
 def unpack(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
-    told = parse_fields(Header, header)
-    return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
+    parsed = parse_fields(Header, header)
+    return _model(parsed, arrays), estimator_of(parsed.model), settings_of(parsed.settings)
 
 
 @contextmanager
@@ -138,18 +139,18 @@ def doubts(path: FilePath) -> Iterator[None]:
 
 def tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    told = parse_fields(Header, header)
+    parsed = parse_fields(Header, header)
     (d,) = shapes["names.ends"]
     parts = tuple(
-        (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(told))
+        (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(parsed))
     )
     blank = Alike(Column("", "nominal", "", ""), tuple(name for _, names in parts for name in names))
-    empty = Model.statistic(_counting(Naive((), parts), told), Schema(blank))(0)
+    empty = Model.statistic(_counting(Naive((), parts), parsed), Schema(blank))(0)
     counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
     whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
-    tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
-    ranged = ("ranges.low", "ranges.high") if told.ranged else ()
-    stepped = ("ranges.decimals",) if told.ranged and told.stepped else ()
+    tuned = ("tuning.weight", "tuning.bias") if parsed.tuned else ()
+    ranged = ("ranges.low", "ranges.high") if parsed.ranged else ()
+    stepped = ("ranges.decimals",) if parsed.ranged and parsed.stepped else ()
     spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged, *stepped), np.dtype(np.float64))}
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
@@ -186,7 +187,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("two columns have the same name")
     if not header.named and schema.names != tuple(f"x{j}" for j in range(len(columns))):
         raise ModelFileError("the columns of a matrix have names of their own")
-    if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
+    if header.unseen not in UNSEEN or min(astuple(header.ingest)) < 0:
         raise ModelFileError("its header is not as it should be")
     check_label(header.label, [key_of(line) for line in text["classes"]])
     domain = read_domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
@@ -203,7 +204,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     empty = Model.statistic(_counting(structure, header), schema)(len(domain.classes))
     statistic = _as_counted_now(empty.with_arrays(counts), structure, header)
     ranges = _ranges(header, arrays, len(schema.numeric))
-    counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
+    counted = Counted(schema, domain, statistic, ranges, ingest=header.ingest)
     _check_agreement(counted)
     _check_finished(structure, statistic)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
