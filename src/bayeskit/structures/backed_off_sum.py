@@ -102,8 +102,8 @@ class Numbers:
         sums = np.empty(out.shape)
         if _core.backed_off_sums(columns.address, columns.stride, block.rows, *self._recipe, known, sums):
             odd = np.flatnonzero(np.isnan(sums).any(axis=1))
-            some = block.at(odd)
-            sums[odd] = sum(density.terms(some)[:, 0] for density in self.densities)
+            rows = block.at(odd)
+            sums[odd] = sum(density.terms(rows)[:, 0] for density in self.densities)
         out += sums
 
 
