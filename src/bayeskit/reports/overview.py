@@ -160,7 +160,7 @@ def _describe_wrapper(fitted: Classifier) -> list[str]:
         label = text(fitted.classes_.tolist()[1])
         return [f"<p>It acts on “{label}” from a probability of {fitted.cutoff_:.4g} on.</p>"]
     if isinstance(fitted, Conformal):
-        return [f"<p>{text(fitted.promise)}</p>"]
+        return [f"<p>{text(fitted.promise, 400)}</p>"]
     return []
 
 

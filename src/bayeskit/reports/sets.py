@@ -11,6 +11,7 @@ from bayeskit.model.labelled_table import take_rows
 from bayeskit.numerics.rates import wilson
 from bayeskit.reports.markup import Section, number, percent, table, text
 
+LONGEST = 400  # letters of a promise
 MOST = 6  # sizes of sets that have a line of their own
 
 
@@ -28,13 +29,14 @@ def sets(evaluation: Evaluation) -> Section | None:
         places = [evaluation.classes.tolist().index(label) for label in model.classes_.tolist()]
         found[np.ix_(mine, places)] = model.predict_set(take_rows(models.sample.features, tested[mine]))
     codes = models.sample.rows.codes[tested]
-    promised = models.model.promise
-    lead = f"<p>{text(promised)} What was found of rows that the models had not learned, with 95 % intervals:</p>"
+    promise = text(models.model.promise, LONGEST)
+    lead = f"<p>{promise} What was found of rows that the models had not learned, with 95 % intervals:</p>"
     by_class = table(
         ("class", "rows", "true class in the set", "from", "to", "mean size"), _by_class(evaluation, found, codes)
     )
     sizes = table(("classes in the set", "rows", "share", "true class in it"), _sizes(found, codes))
-    return Section("sets", "Sets of classes", f"{lead}{by_class}<h3>Sizes of sets</h3>{sizes}")
+    each = "" if models.model.by else '<p class="fine">The promise is of all rows together, not of each class.</p>'
+    return Section("sets", "Sets of classes", f"{lead}{by_class}{each}<h3>Sizes of sets</h3>{sizes}")
 
 
 def _by_class(evaluation: Evaluation, found: Bool, codes: Int) -> list[tuple[object, ...]]:
