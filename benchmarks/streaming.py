@@ -1,6 +1,7 @@
 """One row at a time: learning and asking, beside river and scikit-learn, in microseconds of processor time.
 
 ``python benchmarks/streaming.py`` takes 12 mixed columns (6 numbers, 4 of 5 levels, 2 truth values) and 3 classes.
+``predict_proba`` of fitted models is asked for a table of one row: a mapping of lists, an array of objects or numbers.
 river and scikit-learn are asked with what they have for such columns: river's MixedNB is none, so numbers go to its
 GaussianNB; scikit-learn's GaussianNB gets the 12 columns as one row of numbers. Those not installed are left out.
 """
@@ -40,6 +41,36 @@ def show(name: str, learn: float, ask: float, both: float) -> None:
     print(f"{name:44s} learn {learn:7.1f} us, predict_proba {ask:7.1f} us, predict then learn {both:7.1f} us")
 
 
+def single(rows: list[dict[str, Any]], labels: list[int], count: int = 2000) -> None:
+    """Tables of one row put to fitted models, least of five rounds in turn."""
+    from sklearn.naive_bayes import GaussianNB
+
+    columns = {name: [row[name] for row in rows[:count]] for name in rows[0]}
+    objects = np.array([list(row.values()) for row in rows[:count]], dtype=object)
+    numbers = np.random.default_rng(1).normal(size=(count, 12))
+    label = labels[:count]
+    one = {name: values[:1] for name, values in columns.items()}
+    naive, by_place = bk.NaiveBayes().fit(columns, label), bk.NaiveBayes().fit(objects, label)
+    of_numbers, peer = bk.NaiveBayes().fit(numbers, label), GaussianNB().fit(numbers, label)
+    pool = bk.AutoBayes().fit(columns, label)
+    asked: dict[str, Callable[[], Any]] = {
+        "NaiveBayes, a mapping of lists": lambda: naive.predict_proba(one),
+        "NaiveBayes, an array of objects": lambda: by_place.predict_proba(objects[:1]),
+        "NaiveBayes, an array of 12 numbers": lambda: of_numbers.predict_proba(numbers[:1]),
+        "scikit-learn GaussianNB, an array of 12 numbers": lambda: peer.predict_proba(numbers[:1]),
+        f"AutoBayes ({len(pool.members_)} members), a mapping of lists": lambda: pool.predict_proba(one),
+    }
+    least = dict.fromkeys(asked, np.inf)
+    for _ in range(5):
+        for name, ask in asked.items():
+            start = time.process_time()
+            for _ in range(200):
+                ask()
+            least[name] = min(least[name], (time.process_time() - start) / 200 * 1e6)
+    for name, spent in least.items():
+        print(f"predict_proba of one row: {name:48s} {spent:7.1f} us")
+
+
 def main() -> None:
     rows, labels = table()
     half = ROWS // 2
@@ -56,6 +87,8 @@ def main() -> None:
     model = stream.counted()
     whole = bk.NaiveBayes().fit({name: [row[name] for row in rows] for name in rows[0]}, labels)
     assert model.model_.digest == whole.model_.digest
+
+    single(rows, labels)
 
     from sklearn.naive_bayes import GaussianNB
 

@@ -299,7 +299,7 @@ def test_scores_are_those_of_bnlearn(rows: pd.DataFrame) -> None:
     codes = np.array([[net.states(n).index(v) for v in rows[n]] for n in LEVELS], dtype=np.int32)
     values = rows[list(NUMBERS)].to_numpy().T.copy()
     names = [*LEVELS, *NUMBERS]
-    scores = MixedScores.of(names, sizes, codes, values, "bic", 1.0, None)
+    scores = MixedScores.of(names, sizes, (codes, values), "bic", 1.0, None)
     for node, level, parents in (("x", "a", []), ("y", "b", ["x"]), ("z", None, ["x", "y"]), ("w", "c", ["z"])):
         cells = [rows] if level is None else [rows[rows[level] == s] for s in LEVELS[level]]
         wanted = -np.log(len(rows)) / 2 * len(cells) * (len(parents) + 2)

@@ -194,7 +194,7 @@ def test_units_are_dealt_round_robin_within_their_class(rows, folds, seed):
     rows = Rows(code.astype(np.int64), weight, np.arange(3))
     distinct = Distinct(None, rows, words, frozenset())
     place = distinct.places(folds)
-    shares = np.stack([distinct.dealt(place, folds, f) for f in range(folds)])
+    shares = np.stack([distinct.weigh_fold(place, folds, f) for f in range(folds)])
     np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-12)
     if weight.max() > 100:
         return

@@ -44,8 +44,7 @@ def test_every_family_and_structure_is_a_likelihood_with_a_name_in_files() -> No
 SOURCES = {path: ast.parse(path.read_text()) for path in sorted(Path(bayeskit.__file__).parent.rglob("*.py"))}
 USERS = {"data/frame.py", "evaluation/protocols.py"}  # where tables and estimators of others are met
 NAMED_TUPLE = {"_replace", "_make", "_asdict"}
-SHARED = {"_fitted"}  # of all estimators, asked by those around them
-ANY, IGNORED = 0.035, 10  # of the notes in signatures; comments in all
+ANY, IGNORED = 0.035, 8  # of the notes in signatures; comments in all
 DOORS = {
     "compare",
     "evaluate",
@@ -54,7 +53,7 @@ DOORS = {
     "learn_network",
     "predict_frame",
 }  # that users call, with many parameters
-LONG = {"_adopt", "_rank_row", "_score_folds", "_why", "of"}  # inside, and still to be grouped in a value
+LONG = {"_adopt", "_rank_row", "_score_folds"}  # inside, and still to be grouped in a value
 
 
 def _place(path: Path) -> str:
@@ -110,7 +109,7 @@ def _private(tree: ast.Module) -> Iterator[ast.Attribute]:
 def test_private_parts_are_used_by_the_module_of_their_class_alone() -> None:
     strangers = []
     for path, tree in SOURCES.items():
-        if found := [n for n in _private(tree) if n.attr not in NAMED_TUPLE | SHARED]:
+        if found := [n for n in _private(tree) if n.attr not in NAMED_TUPLE]:
             own = _own(path, tree)
             strangers += [f"{_place(path)}:{n.lineno} {ast.unparse(n)}" for n in found if n.attr not in own]
     assert strangers == [], "make it public in its class, or ask something that is"

@@ -97,9 +97,9 @@ class Costs:
         rows, actions = (
             tuple(
                 named.get(label, label) if isinstance(label, str) and key(label) not in known else label
-                for label in some
+                for label in labels
             )
-            for some in (self.classes, self.actions)
+            for labels in (self.classes, self.actions)
         )
         return self if (rows, actions) == (self.classes, self.actions) else Costs(self.matrix, rows, actions)
 

@@ -138,8 +138,8 @@ class Counts(SupportsLeftOut):
         vanishing = -np.log(np.maximum(self._wholes(block, cells), 1e-300))  # of a / S_c as a -> 0+
         rest = np.where(overflow, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
-        for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
-            np.add.at(out, cells.owner, some)
+        for out, addend in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
+            np.add.at(out, cells.owner, addend)
         return TailLogDensity(*parts)
 
     def _wholes(self, block: Block, cells: Sparse) -> Float:

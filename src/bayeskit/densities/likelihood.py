@@ -123,8 +123,8 @@ AnyFamily: TypeAlias = Family[Any]  # whatever it counts
 
 def describe_family(family: Any) -> str:
     """The family with what differs from its defaults."""
-    told = [f for f in fields(family) if f.repr and getattr(family, f.name) != f.default]
-    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in told]
+    changed = [f for f in fields(family) if f.repr and getattr(family, f.name) != f.default]
+    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in changed]
     return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 

@@ -159,7 +159,7 @@ class Curves:
     def _arguments(self) -> tuple[Any, ...]:
         """What the core asks for after the column."""
         mixtures, made = self.mixtures, self._stretches
-        cubics = [c for _, _, some in made for c in some]
+        cubics = [c for _, _, pieces in made for c in pieces]
         return (
             np.array([self.scale]),
             np.array([self.base]),
@@ -237,13 +237,13 @@ def log_sums(y: Float, centre: Float, mass: Float, left: LeftMass, width: Float)
     with np.errstate(divide="ignore", over="ignore"):  # kernels too far away add nothing
         known = np.log(mass)
         for start in range(0, len(y), SUMMED):
-            some = slice(start, start + SUMMED)
-            logs = (y[some, None] - centre) * (np.sqrt(0.5) / width[some, None])
+            rows = slice(start, start + SUMMED)
+            logs = (y[rows, None] - centre) * (np.sqrt(0.5) / width[rows, None])
             np.subtract(known, np.square(logs, out=logs), out=logs)
-            rest = np.log(stays[some]) - ((y[some] - centre[cell[some]]) / width[some]) ** 2 / 2
-            logs[np.arange(len(logs)), cell[some]] = rest
+            rest = np.log(stays[rows]) - ((y[rows] - centre[cell[rows]]) / width[rows]) ** 2 / 2
+            logs[np.arange(len(logs)), cell[rows]] = rest
             top = logs.max(axis=1)
             top[np.isneginf(top)] = 0.0
             logs -= top[:, None]
-            out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
+            out[rows] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
     return out - np.log(total) - np.log(width) - LOG_2PI / 2

@@ -282,4 +282,4 @@ class NormalDowndate:
             return [np.arange(block.rows)] * len(columns)
         rows = columns.address, columns.stride, columns.rows, block.classes, block.weights
         doubt = _core.loo_gaussian_odds(*rows, self.by_class, self.delicate, self.by_column, self.most, floor, out)
-        return [np.flatnonzero(some) for some in doubt]
+        return [np.flatnonzero(doubtful) for doubtful in doubt]

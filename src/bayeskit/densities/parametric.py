@@ -155,7 +155,7 @@ class ParametricDensity(SupportsLeftOut):
             size, term = fitted.magnitude(x), fitted.terms(x)
             beyond, zero = size > OVERFLOW, np.isneginf(term) & ~(size > OVERFLOW)
             overflow -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
-            power, constant = self._vanishing(*(some.terms(x) for _, _, some in smoothed))
+            power, constant = self._vanishing(*(faintly.terms(x) for _, _, faintly in smoothed))
             zeros += np.where(zero, power, 0.0)
             rest += np.where(beyond, 0.0, np.where(zero, constant, term))
         return TailLogDensity(zeros, overflow, rest)

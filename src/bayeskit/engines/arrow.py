@@ -37,8 +37,8 @@ class ArrowFiles(Streamed):
         paths, schema = files.all, _schema(files.all[0])
         fields = [pa.field(name, schema.field(name).type) for name in reading.kept(schema.names)]
         bare = pa.schema(fields, schema.metadata)
-        told = declare_levels(bare, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
-        return pa.schema([f.with_type(plain_type(f.type)) for f in told])
+        typed = declare_levels(bare, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
+        return pa.schema([f.with_type(plain_type(f.type)) for f in typed])
 
     @contextmanager
     def _batches(self, source: object, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:

@@ -174,10 +174,10 @@ def _sqlite(
 
 def _booleans(cursor: object, table: str) -> dict[str, bool]:
     """Which columns of a SQLite table are declared boolean."""
-    told = _all(
+    types = _all(
         cursor, f"select name, type from pragma_table_info({literal(table[1:-1].replace(chr(34) * 2, chr(34)))})"
     )
-    return {n: t.upper() in ("BOOLEAN", "BOOL") for n, t in zip(*(c.to_pylist() for c in told.columns), strict=True)}
+    return {n: t.upper() in ("BOOLEAN", "BOOL") for n, t in zip(*(c.to_pylist() for c in types.columns), strict=True)}
 
 
 def _without_first(reader: Any) -> Iterator[pa.RecordBatch]:

@@ -120,8 +120,8 @@ class Dated(Streamed):
     def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         parts = check_parts(reading.dates)
-        told = {n: kind for n, kind in (known or {}).items() if n not in reading.kept_dates}  # found to be dates
-        plain = self._inner.schema(source, told)
+        kinds = {n: kind for n, kind in (known or {}).items() if n not in reading.kept_dates}  # found to be dates
+        plain = self._inner.schema(source, kinds)
         self._base = {f"{f.name}.{part}": f.name for f in plain if is_date(f.type) for part in parts}
         return date_fields(plain, parts, reading.kept_dates)
 

@@ -33,14 +33,14 @@ class Header:
 
     @classmethod
     def of(cls, path: str, encoding: str) -> Header:
-        told, head = _first_record(path, encoding)
+        declared, head = _first_record(path, encoding)
         line = head.rstrip("\r\n")
         bare = "".join(line.split('"')[::2])  # what stands outside of quotes
-        delimiter = told or ("\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count))
+        delimiter = declared or ("\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count))
         names = tuple(name.strip() for name in _fields(line, delimiter, path))
         check_sql_names(path, names)
         end = head[len(line) :].replace("\r", r"\r").replace("\n", r"\n")
-        return cls(delimiter, names, end if end in LINE_ENDS else LINE_ENDS[0], bool(told))
+        return cls(delimiter, names, end if end in LINE_ENDS else LINE_ENDS[0], bool(declared))
 
 
 def _first_record(path: str, encoding: str) -> tuple[str, str]:
@@ -48,13 +48,13 @@ def _first_record(path: str, encoding: str) -> tuple[str, str]:
     end outside of quotes, without byte-order marks."""
     if path.endswith(".zst"):
         raise InputError(f"{path}: CSV packed with Zstandard cannot be read; unpack it, or use gzip or Parquet")
-    told = ""
+    declared = ""
     try:
         kind = "utf-8-sig" if check_encoding(encoding) == "utf-8" else encoding
         with open_file(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
             head = str(file.readline())
             if named := SEPARATOR.fullmatch(head):
-                told, head = named[1], str(file.readline())
+                declared, head = named[1], str(file.readline())
             while head.count('"') % 2 and (line := str(file.readline())):  # a name may have a line end
                 head += line
         head.encode(kind)  # what could not be read cannot be written
@@ -62,7 +62,7 @@ def _first_record(path: str, encoding: str) -> tuple[str, str]:
         raise InputError(f"{path}: the first line is not {encoding} text; {advice(path)}") from error
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: {error}") from error
-    return told, head.lstrip("\ufeff")  # a second mark is none of a name
+    return declared, head.lstrip("\ufeff")  # a second mark is none of a name
 
 
 def _fields(line: str, delimiter: str, path: str) -> list[str]:
@@ -213,13 +213,13 @@ class Delimited:
             alike.setdefault(tuple(self._tests("v", known.get(name), first.get(name))), []).append(name)
         seen: dict[str, _Seen] = {}
         for tests, names in alike.items():
-            for some in (names[j : j + most] for j in range(0, len(names), most)):
-                values = f"unnest([{', '.join(map(quote, some))}]) as v, unnest(range({len(some)})) as j"
+            for stacked in (names[j : j + most] for j in range(0, len(names), most)):
+                values = f"unnest([{', '.join(map(quote, stacked))}]) as v, unnest(range({len(stacked)})) as j"
                 found = connection.execute(
                     f"select j, {', '.join(tests)} from (select {values} from {rows}) group by j"
                 ).fetchall()
                 by_column = {j: _Seen.of(row) for j, *row in found}
-                seen |= {name: by_column.get(j, NOTHING) for j, name in enumerate(some)}
+                seen |= {name: by_column.get(j, NOTHING) for j, name in enumerate(stacked)}
         return seen
 
     def _tests(self, column: str, known: str | None, first: _Seen | None) -> list[str]:

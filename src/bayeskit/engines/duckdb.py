@@ -41,8 +41,8 @@ class DuckDB(Streamed):
             found = relation.limit(0).to_arrow_table().schema
             enums = _enums(relation)
         table = self._table(source)
-        told = [_field(f, enums.get(f.name), table.fields.get(f.name)) for f in found]
-        return pa.schema([f.with_type(pa.null()) if f.name in table.empty else f for f in told])
+        fields = [_field(f, enums.get(f.name), table.fields.get(f.name)) for f in found]
+        return pa.schema([f.with_type(pa.null()) if f.name in table.empty else f for f in fields])
 
     def _table(self, source: object) -> Table:
         return Table("") if _is_relation(source) else self._tables[Reading.of(source)]
@@ -176,8 +176,8 @@ def _opens(view: str, connection: Connection) -> bool:
 def the_table(reading: Reading, tables: Sequence[str]) -> str:
     """The only one of these tables."""
     if len(tables) != 1:
-        told = f"the tables {', '.join(sorted(tables))}" if tables else "no table"
-        raise InputError(f"{reading.shown}: the database has {told}; say which rows by a query (--sql)")
+        held = f"the tables {', '.join(sorted(tables))}" if tables else "no table"
+        raise InputError(f"{reading.shown}: the database has {held}; say which rows by a query (--sql)")
     return tables[0]
 
 

@@ -75,8 +75,8 @@ class Declared:
 
     def on(self, field: pa.Field) -> pa.Field:
         """The field with this declaration."""
-        told = json.dumps({"ordered": self.ordered, "levels": self.levels}, default=float)
-        return field.with_metadata({LEVELS: told.encode()})
+        written = json.dumps({"ordered": self.ordered, "levels": self.levels}, default=float)
+        return field.with_metadata({LEVELS: written.encode()})
 
     @classmethod
     def of(cls, field: pa.Field) -> Declared | None:
@@ -84,8 +84,8 @@ class Declared:
         if LEVELS not in (field.metadata or {}):
             return None
         try:
-            told = json.loads(field.metadata[LEVELS])
-            return cls(tuple(told["levels"]), bool(told["ordered"]))
+            written = json.loads(field.metadata[LEVELS])
+            return cls(tuple(written["levels"]), bool(written["ordered"]))
         except (ValueError, TypeError, KeyError) as error:
             raise SchemaError(f"column {field.name!r} declares its levels in a way that cannot be read") from error
 
@@ -115,8 +115,8 @@ def _counts(schema: pa.Schema) -> dict[str, int]:
     """How many categories columns had in pandas, as it notes in what it makes for Arrow and Parquet."""
     try:
         columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("columns", [])
-        told = {str(c["field_name"]): c["metadata"] for c in columns if c["pandas_type"] == "categorical"}
-        return {name: int(about["num_categories"]) for name, about in told.items()}
+        categorical = {str(c["field_name"]): c["metadata"] for c in columns if c["pandas_type"] == "categorical"}
+        return {name: int(about["num_categories"]) for name, about in categorical.items()}
     except (ValueError, TypeError, KeyError, AttributeError):  # a note by another hand says nothing
         return {}
 
@@ -134,8 +134,8 @@ def check_names_differ(names: Sequence[str], where: str = "", folded: bool = Fal
     if len(set(same)) < len(same):
         twice = [name for name, of in zip(names, same, strict=True) if same.count(of) > 1]
         if folded:
-            told = " and ".join(map(repr, twice))
-            raise SchemaError(f"{where}column names {told} count as the same one; rename one")
+            alike = " and ".join(map(repr, twice))
+            raise SchemaError(f"{where}column names {alike} count as the same one; rename one")
         raise SchemaError(f"{where}column name {twice[0]!r} occurs twice; rename one of them")
 
 
@@ -168,5 +168,5 @@ def name_damage(where: str) -> Iterator[None]:
     except BayeskitError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError) as error:
-        told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{where}: it is damaged, or not what its name says ({told}); get it anew") from error
+        message = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{where}: it is damaged, or not what its name says ({message}); get it anew") from error

@@ -86,8 +86,8 @@ class Files:
         found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and ending_of(p.name) in FILES)
         endings = sorted({ending_of(name) for name in found})
         if len(endings) != 1:
-            told = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
-            raise InputError(f"{reading.place}: the folder {told}; name them by a pattern, {reading.place}/*.parquet")
+            holds = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
+            raise InputError(f"{reading.place}: the folder {holds}; name them by a pattern, {reading.place}/*.parquet")
         for path in found:
             check_readable(path)
         return cls(reading, tuple(found), endings[0], folder=True)
@@ -232,8 +232,8 @@ def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
             if pt.is_duration(t) or isinstance(t, pa.Bool8Type):
                 found[f.name] = pa.field(f.name, plain_type(t))
             elif pt.is_dictionary(t) and is_level(t.value_type):
-                told = Declared.of(f) or (None if is_text(t.value_type) else Declared())
-                found |= {f.name: told.on(pa.field(f.name, t.value_type))} if told is not None else {}
+                declared = Declared.of(f) or (None if is_text(t.value_type) else Declared())
+                found |= {f.name: declared.on(pa.field(f.name, t.value_type))} if declared is not None else {}
     return found
 
 

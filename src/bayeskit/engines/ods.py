@@ -71,9 +71,9 @@ class _Sheet:
         elif name == "s" and self._reads:  # so many spaces
             self._paragraphs[-1] += " " * min(self._times(given, "c"), 1000)
 
-    def text(self, some: str) -> None:
+    def text(self, characters: str) -> None:
         if self._reads and not self._notes:
-            self._paragraphs[-1] += some
+            self._paragraphs[-1] += characters
 
     def end(self, name: str) -> None:
         if self._table != self.which:

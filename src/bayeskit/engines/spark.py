@@ -217,18 +217,18 @@ def _translate_errors() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark.", "py4j.")):  # what comes of collecting is a py4j error
             raise
-        told = str(error)
-        if raised := RAISED.search(told):
+        message = str(error)
+        if raised := RAISED.search(message):
             raise vars(errors).get(raised[1], InputError)(raised[2].strip()) from error
-        if "No module named 'bayeskit'" in told:
+        if "No module named 'bayeskit'" in message:
             raise InputError("the executors cannot import bayeskit; install it there, the driver's version") from error
-        if unlike := MISMATCH.search(told):
+        if unlike := MISMATCH.search(message):
             path, column, expected, found = unlike.groups()
             raise SchemaError(
                 f"{unquote(path)}: column {column!r} has type {found}, and Spark reads it as {expected} from the other "
                 f"files; write all files with the same types, or read them one by one and cast"
             ) from error
-        if unread := UNREAD.search(told):
-            why = re.search(r"^Caused by: [\w.$]+: (.*)", told[unread.end() :], re.MULTILINE)
+        if unread := UNREAD.search(message):
+            why = re.search(r"^Caused by: [\w.$]+: (.*)", message[unread.end() :], re.MULTILINE)
             raise InputError(f"{unquote(unread[1])}: Spark cannot read it ({why[1] if why else 'damaged'})") from error
         raise

@@ -156,8 +156,8 @@ def _table(reading: Reading, known: Mapping[str, str]) -> pa.Table:
     files.check_alike(lambda path: names[path])
     broken = {c.name: c.broken for c in stack.columns.values() if c.broken}
     if broken:
-        told = ", ".join(f"{n} of column {name!r}" for name, n in list(broken.items())[:5])
-        warnings.warn(f"{reading.place}: cells with an error (#N/A, #DIV/0!) are read as missing: {told}", stacklevel=2)
+        bad = ", ".join(f"{n} of column {name!r}" for name, n in list(broken.items())[:5])
+        warnings.warn(f"{reading.place}: cells with an error (#N/A, #DIV/0!) are read as missing: {bad}", stacklevel=2)
     kept = reading.kept(list(stack.columns))
     return pa.table({n: stack.columns[n].values(f"{reading.place}: column {n!r}", known.get(n) or None) for n in kept})
 
@@ -211,14 +211,14 @@ def _names(path: str, head: tuple[int, Row] | None) -> list[str]:
 
 
 def _portions(rows: Iterator[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
-    some: list[tuple[int, Row]] = []
+    portion: list[tuple[int, Row]] = []
     for row in rows:
-        some.append(row)
-        if len(some) == PORTION:
-            yield some
-            some = []
-    if some:
-        yield some
+        portion.append(row)
+        if len(portion) == PORTION:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 def _check_named(path: str, names: list[str], rows: list[tuple[int, Row]]) -> None:

@@ -79,8 +79,8 @@ class Workbook:
 
     def refusal(self, why: str) -> InputError:
         """The refusal of a file that is not what its name says."""
-        told = " ".join(why.split())[:160]
-        return InputError(f"{self.path}: it is damaged, or not a spreadsheet ({told}); save it anew")
+        reason = " ".join(why.split())[:160]
+        return InputError(f"{self.path}: it is damaged, or not a spreadsheet ({reason}); save it anew")
 
     @contextmanager
     def part(self, archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:

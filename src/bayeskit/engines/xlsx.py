@@ -97,9 +97,9 @@ class _Book:
             elif name == "si":
                 found.append(_plain("".join(words)))
 
-        def text(some: str) -> None:
+        def text(characters: str) -> None:
             if inside["t"] and not inside["rPh"]:  # how a text is pronounced is no part of it
-                words.append(some)
+                words.append(characters)
 
         with self.workbook.part(self.archive, "xl/sharedStrings.xml") as file:
             for _ in self.workbook.parse(file, start, end, text):
@@ -182,9 +182,9 @@ class _Sheet:
         elif name in ("v", "t"):
             self._reads = not self._phonetic
 
-    def text(self, some: str) -> None:
+    def text(self, characters: str) -> None:
         if self._reads:
-            self._value.append(some)
+            self._value.append(characters)
 
     def end(self, name: str) -> None:
         if name in ("v", "t"):

@@ -70,13 +70,13 @@ class CrossFit:
         if total > PLENTY:
             fixed = total // most + 1
             place = distinct.places(fixed * FOLDS)
-            masses = [distinct.dealt(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
-            learned = Share.of(weight - distinct.dealt(place, fixed, 0))
+            masses = [distinct.weigh_fold(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
+            learned = Share.of(weight - distinct.weigh_fold(place, fixed, 0))
             return cls._of(distinct, [(Share.of(mass), learned) for mass in masses])
         place, parts = distinct.places(folds), []
         for f in range(folds):
-            whole = distinct.dealt(place, folds, f)
-            thinned = distinct.dealt(place, folds, f, most, total) if total > most else whole
+            whole = distinct.weigh_fold(place, folds, f)
+            thinned = distinct.weigh_fold(place, folds, f, most, total) if total > most else whole
             parts.append((Share.of(thinned), Share.of(weight - whole)))
         return cls._of(distinct, parts)
 

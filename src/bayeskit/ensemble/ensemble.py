@@ -20,6 +20,7 @@ from bayeskit.ensemble.passes import Job, learn_together
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import READER, ViewCache
 from bayeskit.errors import MergeError
+from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import fingerprint, write_fields
 from bayeskit.model.coded import in_codes_of
 from bayeskit.model.distinct_rows import Distinct, Sample
@@ -147,19 +148,23 @@ class Ensemble:
         """log P(class | row), (n, K)."""
         if not self.members:  # the prior of each
             return np.tile(log_softmax(self.log_base(prior)), (len(self.reader.predict_log_proba(X)), 1))
-        scores = [self.score(some, prior) for some in ViewCache.of(self.reader.model_, X).portions()]
+        row = self.reader.model_.row_reader.read(X)
+        if row is not None:
+            scores = [self._add(lambda member: BatchPredictor.of_row(*_seen(member, row)).log_posterior(), prior)]
+        else:
+            scores = [self.score(some, prior) for some in ViewCache.of(self.reader.model_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
     def score(self, table: ViewCache, prior: PriorLike = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
-        added = (w * self._evidence(m, table) for m, w in zip(self.members, self.pool.weight, strict=True))
-        return sum(added, self.log_base(prior))
+        return self._add(lambda member: member.classifier.predict_log_proba(table.through(member.view)), prior)
 
-    def _evidence(self, member: Member, table: ViewCache) -> Float:
-        """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(table.through(member.view))
-        return evidence(logs, self.log_shares, self.weight)
+    def _add(self, answer: Callable[[Member], Float], prior: PriorLike) -> Float:
+        """log P(c) + bias + what the answers of all members, log P(class | row), add: (n, K)."""
+        shares, weight = self.log_shares, self.weight
+        pairs = zip(self.members, self.pool.weight, strict=True)
+        return sum((w * evidence(answer(m), shares, weight) for m, w in pairs), self.log_base(prior))
 
     def program(self) -> Program:
         """A portable program: every member, and how they are pooled."""
@@ -234,15 +239,10 @@ class Ensemble:
         if not self.members or not len(known):
             return self.pool
         block = drawn.table.block.at(known)
-        added = np.stack([self._evidence_of(m, block) for m in self.members], axis=1)
+        said = [model.posterior(seen, log=True) for model, seen in (_seen(m, block) for m in self.members)]
+        added = np.stack([evidence(logs, self.log_shares, self.weight) for logs in said], axis=1)
         mass = drawn.weight[known] * (float(fresh.weights.sum()) / drawn.weight.sum())
         return self.pool.step(added, self.log_shares, label[known], mass)
-
-    def _evidence_of(self, member: Member, block: Block) -> Float:
-        """What a member adds to the prior of coded rows: (n, K)."""
-        model = member.classifier.model_
-        seen = block if member.view is None else member.view.block(block)
-        return evidence(model.posterior(in_codes_of(model, seen), log=True), self.log_shares, self.weight)
 
     def merge(self, other: Ensemble) -> Ensemble:
         """Members that have learned what both have; the weights of the members are this one's."""
@@ -273,6 +273,12 @@ class Ensemble:
         """With a reader that may know more classes, in whose order the biases are put."""
         old, new = (r.model_.counted.domain.classes for r in (self.reader, reader))
         return replace(self, reader=reader, pool=self.pool.place(old.codes_in(new), len(new)))
+
+
+def _seen(member: Member, block: Block) -> tuple[Model, Block]:
+    """A member's model, and coded rows as it sees them."""
+    model = member.classifier.model_
+    return model, in_codes_of(model, block if member.view is None else member.view.block(block))
 
 
 def _heaviest_first(evaluated: Sequence[CandidatePrediction], pool: Pool) -> list[CandidatePrediction]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -164,8 +165,11 @@ class View:
     def block(self, block: Block) -> Block:
         """Coded rows as numbers."""
         numeric = Columns(self.of_blocks([block]), block.rows)
-        schema = infer(self.fields, about=Schema((), named=False))
-        return Block(schema, numeric, np.empty((0, block.rows), dtype=np.int32), block.groups, block.weights)
+        return Block(self._schema, numeric, np.empty((0, block.rows), dtype=np.int32), block.groups, block.weights)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return infer(self.fields, about=Schema((), named=False))
 
     def of_blocks(self, blocks: Sequence[Block]) -> Float:
         """The same of coded rows."""

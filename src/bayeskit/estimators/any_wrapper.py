@@ -39,7 +39,7 @@ class AnyWrapper(MetaEstimatorMixin, Wrapper):
     @property
     def classes_(self) -> Array:
         """The classes of the estimator; columns of probabilities follow this order."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("classes_ is there after fit")
         classes: Array = self.estimator_.classes_
         return classes

@@ -40,7 +40,7 @@ class Dependent(BayesClassifier):
     @property
     def arcs_(self) -> Arcs:
         """The arcs between columns with what the two tell of each other, in bits."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("arcs_ is there after fit")
         return arcs_of(self.model_)
 

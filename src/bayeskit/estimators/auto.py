@@ -169,7 +169,7 @@ class AutoBayes(Wrapper):
         """Everything tried, pooled and learned from the rows that a model keeps; the journal goes on."""
         X, y, weight, kinds = rows_of(rows)
         found = self._search(OpenTable.of(X, y, weight, self.n_jobs), kinds).declare(rows.schema.classes)
-        journal = self.reader_.model_.journal if self._fitted else ()
+        journal = self.reader_.model_.journal if self.__sklearn_is_fitted__() else ()
         return self._adopt(replace(found.with_journal(journal), rows=rows))
 
     @property
@@ -184,7 +184,7 @@ class AutoBayes(Wrapper):
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
         """
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             return self._learn(X, y, sample_weight, classes)
         if self.ensemble_.rows is not None:
             return self._derive(learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _labels(classes)))
@@ -225,7 +225,7 @@ class AutoBayes(Wrapper):
             return Exactness()
         lost = [
             f"the sample of rows of {m.name!r}"
-            for m in (self.members_ if self._fitted else ())
+            for m in (self.members_ if self.__sklearn_is_fitted__() else ())
             if SAMPLE in m.classifier.model_.exact.lost
         ]
         return Exactness(("the members and what each of them chose", "the weights of the members"), tuple(lost))

@@ -221,7 +221,7 @@ class BayesClassifier(Views, Learner):
 
     def _predictor(self, X: TableLike, keep: ColumnNames = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             check_is_fitted(self, "model_")
         return BatchPredictor.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 

@@ -103,7 +103,7 @@ class FullBayes(BayesClassifier):
 
     @property
     def _density(self) -> FullDensity:
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("means_, covariances_ and regularised_ are there after fit")
         (density,) = self.model_.density.densities
         assert isinstance(density, FullDensity)

@@ -73,7 +73,7 @@ class Learner(BaseEstimator):
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
-        if self._fitted:
+        if self.__sklearn_is_fitted__():
             self._adopt(_renew_weights(spec, learn_more(spec, self.model_, X, y, sample_weight, known)))
         else:
             self._adopt(_with_weights(spec, learn_rows(spec, X, y, sample_weight, known), X, y, sample_weight))
@@ -139,14 +139,13 @@ class Learner(BaseEstimator):
         self.model_ = model
         set_features(self, model.schema)
 
-    @property
-    def _fitted(self) -> bool:
+    def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
     @property
     def classes_(self) -> Array:
         """The classes, sorted; columns of probabilities follow this order."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("classes_ is there after fit")
         return self.model_.classes
 
@@ -159,14 +158,14 @@ class Learner(BaseEstimator):
     @property
     def weights_(self) -> dict[Label, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
-        if not self._fitted or self.model_.weighting is None:
+        if not self.__sklearn_is_fitted__() or self.model_.weighting is None:
             raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
         return self.model_.factor_weights
 
     @property
     def schema_(self) -> Schema:
         """Each column with its kind, its family and why."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("schema_ is there after fit")
         return self.model_.described
 

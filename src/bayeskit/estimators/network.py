@@ -17,7 +17,7 @@ from bayeskit.errors import InputError, MergeError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.network_queries import NODES, Questions
-from bayeskit.estimators.node_table import NodeTable
+from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.networks import bif, interchange
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.equivalence import Pattern, structural_distance
@@ -276,7 +276,7 @@ class Network(Questions):
         before = {} if self._fit is None else self._fit.network.cuts
         declared = {node: some for node, some in self._declared.items() if node not in before}
         found = Cutting(cuts, label).learn(X, kinds, sample_weight, self.n_jobs, declared)
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, declared, found)
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, NodeKinds(declared, found))
         declared |= interval_levels(found)
         if recipe.method == COUNTS:
             self._fit = Fitted.from_counts(self.graph, table.count(declared, True), recipe, found)

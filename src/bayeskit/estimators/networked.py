@@ -135,7 +135,7 @@ class NetworkBayes(Dependent):
         if self.structure is None:
             return None
         graph = Graph.of(edges_of(self.structure))
-        target = schema.target or (self.model_.schema.target if self._fitted else None)
+        target = schema.target or (self.model_.schema.target if self.__sklearn_is_fitted__() else None)
         label = target if target in graph.parents or CLASS in schema.names else CLASS
         nodes: dict[str | None, str | None] = {label: None, **{name: name for name in schema.names if name != label}}
         for node in graph.nodes:
@@ -157,7 +157,7 @@ class NetworkBayes(Dependent):
     @property
     def arcs_(self) -> Arcs:
         """The arcs with what parent and child tell of each other, in bits; those of the class too."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("arcs_ is there after fit")
         return arcs_of(self.model_, self._label)
 

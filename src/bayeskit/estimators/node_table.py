@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeVar
 
@@ -28,6 +28,15 @@ WHY = "a node of the network"
 
 
 @dataclass(frozen=True)
+class NodeKinds:
+    """What is known of nodes before their columns are read."""
+
+    levels: Collection[str] = ()  # nodes that have levels
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # nodes whose numbers are read as intervals
+    numbers: Collection[str] = ()  # nodes that must be numbers
+
+
+@dataclass(frozen=True)
 class NodeTable:
     """A source of rows; each of its columns is a node, and nodes without a column are never observed."""
 
@@ -49,14 +58,10 @@ class NodeTable:
         weight: WeightsLike = None,
         n_jobs: int | None = None,
         kinds: KindsLike = None,
-        known: Collection[str] = (),
-        cuts: Mapping[str, tuple[float, ...]] | None = None,
-        numbers: Collection[str] = (),
+        known: NodeKinds | None = None,
     ) -> NodeTable:
-        """The table opened; columns of numbers are numbers unless they have cuts or are ``known`` as levels.
-
-        Nodes that must be ``numbers`` are refused as anything else.
-        """
+        """The table opened; columns of numbers are numbers unless they have cuts or are known as levels."""
+        known = known or NodeKinds()
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
         intake = OpenTable.of(X, None, weight, n_jobs)
@@ -70,20 +75,19 @@ class NodeTable:
             intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
         if strange := [name for name in intake.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
-        cuts = cuts or {}
         schema = intake.schema(kinds, "skip", ())
         for c in schema.columns:
-            if c.name in numbers and not c.numeric and c.kind != UNDETERMINED:
+            if c.name in known.numbers and not c.numeric and c.kind != UNDETERMINED:
                 raise KindError(f"column {c.name!r} is {c.kind} ({c.why}), and its node is a number; give numbers")
-        schema = replace(schema, columns=tuple(_read_as(c, known, cuts, numbers) for c in schema.columns))
-        made = cls(intake, schema, graph, {name: cuts[name] for name in schema.numeric if name in cuts})
+        schema = replace(schema, columns=tuple(_read_as(c, known) for c in schema.columns))
+        made = cls(intake, schema, graph, {name: known.cuts[name] for name in schema.numeric if name in known.cuts})
         check_arcs([arc for arc in graph.edges if arc[1] in schema.names], set(made.numbers))
         return made
 
     @classmethod
     def known(cls, X: TableLike, network: Network, weight: WeightsLike, n_jobs: int | None) -> NodeTable:
         """The table opened for a network that knows what its nodes are."""
-        return cls.of(X, network.graph, weight, n_jobs, None, network.coded, network.cuts, network.numbers)
+        return cls.of(X, network.graph, weight, n_jobs, None, NodeKinds(network.coded, network.cuts, network.numbers))
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -179,11 +183,11 @@ class NodeTable:
             raise InputError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no row")
 
 
-def _read_as(column: Column, known: Collection[str], cuts: Collection[str], numbers: Collection[str]) -> Column:
+def _read_as(column: Column, known: NodeKinds) -> Column:
     """A column as numbers or as levels; one without a value is what its node is."""
-    if column.name in numbers:
+    if column.name in known.numbers:
         return replace(column, kind="quantitative")
-    as_number = column.numeric and (column.name in cuts or column.name not in known)
+    as_number = column.numeric and (column.name in known.cuts or column.name not in known.levels)
     return column if as_number else replace(column, kind="nominal")
 
 

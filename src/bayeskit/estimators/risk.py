@@ -135,7 +135,7 @@ class RiskClassifier(AnyWrapper):
     ) -> Self:
         self._check_settings()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        fitted = self._copy() if self._fitted else clone(self.estimator)
+        fitted = self._copy() if self.__sklearn_is_fitted__() else clone(self.estimator)
         return self._adopt(fitted.partial_fit(X, y, classes, **weight))
 
     def _copy(self) -> Any:

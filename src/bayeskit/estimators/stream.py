@@ -9,7 +9,6 @@ from bayeskit.arrays import Float, Label
 from bayeskit.errors import BayeskitError, InputError, KindError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.knn import KNNBayes
-from bayeskit.model.row import RowReader
 
 SHARE = 32  # at least this many times the rows that wait have been counted
 
@@ -51,16 +50,15 @@ class Stream:
         spec, name = classifier.spec(), type(classifier).__name__
         if spec.keeps_rows or isinstance(classifier, KNNBayes):
             raise KindError(f"{name} keeps the rows it learns, so its memory would grow with the stream")
-        if not classifier._fitted and not spec.algebraic:
+        if not classifier.__sklearn_is_fitted__() and not spec.algebraic:
             raise InputError(
                 f"what {name} chooses it chooses from the first rows; fit it to some before the stream begins"
             )
         self._classifier, self.batch = classifier, batch
-        self._columns = classifier.model_.schema.names if classifier._fitted else ()
+        self._columns = classifier.model_.schema.names if classifier.__sklearn_is_fitted__() else ()
         self._rows: list[Mapping[str, Any]] = []
         self._labels: list[Any] = []
-        self._learned = int(classifier.model_.weights.sum()) if classifier._fitted else 0
-        self._reader: RowReader | None = None
+        self._learned = int(classifier.model_.weights.sum()) if classifier.__sklearn_is_fitted__() else 0
 
     def learn_one(self, x: Mapping[str, Any], y: Label) -> None:
         """Learn a row.
@@ -95,9 +93,9 @@ class Stream:
         -------
         dict
         """
-        if not self._classifier._fitted:
+        if not self._classifier.__sklearn_is_fitted__():
             return {}
-        return dict(zip(self._classifier.classes_.tolist(), self._posterior(x).tolist(), strict=True))
+        return dict(zip(self._classifier.classes_.tolist(), self._posterior(x)[0].tolist(), strict=True))
 
     def predict_one(self, x: Mapping[str, Any]) -> Label | None:
         """The most probable class; None as long as nothing was counted.
@@ -125,7 +123,6 @@ class Stream:
         """
         if self._rows:
             rows, labels, self._rows, self._labels = self._rows, self._labels, [], []
-            self._reader = None
             try:
                 self._count(rows, labels)
             except BayeskitError:
@@ -145,12 +142,11 @@ class Stream:
                 raise InputError(f"the row {row!r} of class {label!r} was left out: {why}") from why
 
     def _posterior(self, x: Mapping[str, Any]) -> Float:
-        if self._reader is None:
-            self._reader = RowReader(self._classifier.model_)
-        found = self._reader.posterior(x)
-        if found is None:
-            found = self._classifier.predict_proba(self._table([x]))[0]
-        return found
+        model = self._classifier.model_
+        row = model.row_reader.of_mapping(x)
+        if row is None:
+            return self._classifier.predict_proba(self._table([x]))
+        return model.posterior(row, model.log_base())
 
     def _table(self, rows: list[Mapping[str, Any]]) -> Any:
         return {name: [row.get(name) for row in rows] for name in self._columns}

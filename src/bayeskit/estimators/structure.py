@@ -12,7 +12,7 @@ from bayeskit.arrays import Bool, KindsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.network import Network
-from bayeskit.estimators.node_table import NodeTable
+from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
 from bayeskit.networks.exploration import Completion, Exploration, check_count, graph_score
@@ -133,7 +133,7 @@ def learn_network(
         X = intake.source.rows  # converted once
     found = Cutting(cuts, label).learn(X, kinds, sample_weight, n_jobs)
     listed = names
-    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, cuts=found)
+    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, NodeKinds(cuts=found))
     levels, numbers = table.levels({}), table.numbers
     parts = list(table.steps(levels, numbers, "error", lambda *parts: parts))
     codes, values = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
@@ -164,7 +164,7 @@ def learn_network(
         both.scores((np.maximum(codes, 0), np.nan_to_num(values)))  # refuses a wrong score
         arcs, path, scores = exploration.find_with_missing(both, limits, tell)
     elif numbers:
-        scores = MixedScores.of(names, sizes, codes, values, score, ess, weights)
+        scores = MixedScores.of(names, sizes, (codes, values), score, ess, weights)
         arcs, path = exploration.find(scores, limits, tell)
     elif holes:
         rule = score_rule(score, ess)

@@ -95,24 +95,20 @@ class Wrapper(Surface, BaseEstimator):
     def bundle(self) -> Bundle:
         """All that a file holds."""
 
-    @property
-    def _fitted(self) -> bool:
-        return bool({"ensemble_", "estimator_"} & vars(self).keys())
-
     def __sklearn_is_fitted__(self) -> bool:
-        return self._fitted
+        return bool({"ensemble_", "estimator_"} & vars(self).keys())
 
     @property
     def classes_(self) -> Array:
         """The classes, sorted; columns of probabilities follow this order."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("classes_ is there after fit")
         return self.base_.classes_
 
     @property
     def schema_(self) -> Schema:
         """Each column with its kind and why."""
-        if not self._fitted:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("schema_ is there after fit")
         return self.base_.schema_
 

@@ -115,7 +115,7 @@ def read_new_rows(
         return block, batch, start, weights, said, evidence, _missing_pattern(block)
 
     columns = [*([] if isinstance(table.source.rows, Matrix) else model.schema.names), *roles.names]
-    for block, batch, start, weights, said, evidence, missing in BatchPredictor(model, table).steps(
+    for block, batch, start, weights, said, evidence, missing in BatchPredictor.over(model, table).steps(
         None, step, columns=columns or None
     ):
         counter.add(block, batch, weights)

@@ -146,8 +146,8 @@ class Answers:
         shares = np.array([explained.evidence(i)[1:] for i in range(rows)]).reshape(rows, len(explained.parts))
         most = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, : self.reasons]
         return [
-            "; ".join(_reason(explained, i, j, float(shares[i, j])) for j in some if shares[i, j])
-            for i, some in enumerate(most.tolist())
+            "; ".join(_reason(explained, i, j, float(shares[i, j])) for j in strongest if shares[i, j])
+            for i, strongest in enumerate(most.tolist())
         ]
 
 

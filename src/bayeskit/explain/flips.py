@@ -227,10 +227,10 @@ class Row:
         doubt = {
             n: float(np.where(after == decision, p, 0.0).min()) for n, (after, p) in zip(columns, found, strict=True)
         }
-        some = sorted(columns, key=lambda name: doubt[name])[:PAIRED]
+        nearest = sorted(columns, key=lambda name: doubt[name])[:PAIRED]
         alone = {flip.column: flip.distance for flip in flips if flip.becomes is not None}
         changes = []
-        for one, other in combinations(sorted(some, key=list(columns).index), 2):
+        for one, other in combinations(sorted(nearest, key=list(columns).index), 2):
             both = list(product(columns[one].few(held[one]), columns[other].few(held[other])))
             if both:
                 changes.append(Change(one, [a for a, _ in both], (other, [b for _, b in both])))

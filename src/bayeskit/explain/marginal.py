@@ -168,9 +168,9 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike
     width = len(model.weights) if model.class_density.additive else len(model.schema.names)
     counts = model.factor_weights
     ratios = model.class_density.class_ratios
-    for some in _batches(columns, width):
-        logs = _log_densities(model, [(column.name, values) for column, values, _ in some])
-        for (column, values, weights), log in zip(some, logs, strict=True):
+    for batch in _batches(columns, width):
+        logs = _log_densities(model, [(column.name, values) for column, values, _ in batch])
+        for (column, values, weights), log in zip(batch, logs, strict=True):
             numeric = model.schema[column.name].kind not in CODED
             if ratios:
                 log = log + np.log(_shares(model, column.name, values))[:, None]
@@ -187,8 +187,8 @@ def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]
     """log p(x_j | c) at some values of number columns of a naive model: (m, K) of each."""
     each = [(name, asked.tolist()) for name, asked in values.items()]
     rows = max((len(asked) for _, asked in each), default=1)
-    some = max(1, CELLS // (rows * len(model.weights)))
-    found = (log for start in range(0, len(each), some) for log in _log_densities(model, each[start : start + some]))
+    step = max(1, CELLS // (rows * len(model.weights)))
+    found = (log for start in range(0, len(each), step) for log in _log_densities(model, each[start : start + step]))
     return dict(zip(values, found, strict=True))
 
 
@@ -248,14 +248,14 @@ def _queries(model: Model, name: str) -> Queries | None:
 
 def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
     """Columns together as far as one table of the model's width can hold the rows they ask for."""
-    some: list[Queries] = []
+    batch: list[Queries] = []
     for asked in columns:
-        if some and (sum(len(v) for _, v, _ in some) + len(asked[1])) * width > CELLS:
-            yield some
-            some = []
-        some.append(asked)
-    if some:
-        yield some
+        if batch and (sum(len(v) for _, v, _ in batch) + len(asked[1])) * width > CELLS:
+            yield batch
+            batch = []
+        batch.append(asked)
+    if batch:
+        yield batch
 
 
 def _log_densities(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -> list[Float]:
@@ -279,14 +279,14 @@ def _log_densities(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -
         block.codes, -1
     )  # what a row does not know says nothing, even where a missing value is a level
     for j, name in enumerate(model.schema.coded):
-        some = mine.get(name, slice(0))
-        codes[j, some] = block.codes[j, some]
+        known = mine.get(name, slice(0))
+        codes[j, known] = block.codes[j, known]
     block = replace(block, codes=codes)
     if apart:
         out = np.zeros((rows, len(model.weights)))
         density.add(block, out)
-        return [out[some] for some in mine.values()]
+        return [out[known] for known in mine.values()]
     place = {name: j for j, name in enumerate(density.columns)}
     terms = density.terms_of(block, np.array([place[name] for name in mine]))
     whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
-    return [whole[some, j] for j, some in enumerate(mine.values())]
+    return [whole[known, j] for j, known in enumerate(mine.values())]

@@ -166,11 +166,11 @@ class Nomogram(TableRepr):
         ranked = sorted(self.scales, key=lambda s: -float(np.ptp(s.points)))[:most]
         shown = [s for s in self.scales if s in ranked]
         others = [s for s in self.scales if s not in ranked]
-        silent = sum(s.missing for s in others)
+        unshown = sum(s.missing for s in others)
         return NomogramDisplay.from_scales(
             shown,
-            lambda total: self.probability(total + silent),
-            lambda chance: self.total(chance) - silent,
+            lambda total: self.probability(total + unshown),
+            lambda chance: self.total(chance) - unshown,
             self._says,
             len(others),
         ).plot(ax)

@@ -40,19 +40,19 @@ class Summary:
     def of(cls, model: Model, names: NamesLike = None) -> Summary:
         """Of a model whose columns may be called by names they did not come with."""
         prior = np.exp(model.log_prior())
-        tally = model.counted.tally
+        ingest = model.counted.tally
         said = dict(zip(model.schema.names, name_columns(model.schema.names, names), strict=True))
         return cls(
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),
             tuple({**row, "name": said[row["name"]]} for row in model.described.rows()),
             tuple(said[name] for name in model.constant),
             tuple(
-                (label, name_parts(some, model.schema.names, names))
-                for label, some in zip(model.classes.tolist(), model.density.regularised, strict=False)
-                if some
+                (label, name_parts(parts, model.schema.names, names))
+                for label, parts in zip(model.classes.tolist(), model.density.regularised, strict=False)
+                if parts
             ),
-            tally.unlabelled,
-            tally.rounded,
+            ingest.unlabelled,
+            ingest.rounded,
             model.digest,
             {said[name]: (chosen.weight, chosen.gain) for name, chosen in model.density.chosen.items()},
             tuple({**found, "column": said[found["column"]]} for found in _parameters(model)),
@@ -145,12 +145,12 @@ def _parameters(model: Model) -> tuple[Json, ...]:
             for share in alone.shares.T:
                 best = np.argsort(-share, kind="stable")[:LEVELS].tolist()
                 each.append({"levels": [(alone.values[i], float(share[i])) for i in best]})
-        classes = [{"class": label, **some} for label, some in zip(labels, each, strict=True)]
+        classes = [{"class": label, **parameters} for label, parameters in zip(labels, each, strict=True)]
         found.append({"column": alone.name, "bits": alone.information, "classes": classes})
     return tuple(sorted(found, key=lambda p: -p["bits"]))
 
 
-def _words(some: Json) -> str:
-    if "mean" in some:
-        return f"{some['mean']:.4g} ± {some['deviation']:.3g}"
-    return ", ".join(f"{shorten(value, 14)} {share:.2f}" for value, share in some["levels"][:2])
+def _words(parameters: Json) -> str:
+    if "mean" in parameters:
+        return f"{parameters['mean']:.4g} ± {parameters['deviation']:.3g}"
+    return ", ".join(f"{shorten(value, 14)} {share:.2f}" for value, share in parameters["levels"][:2])

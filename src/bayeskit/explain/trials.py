@@ -55,8 +55,8 @@ class Numbers:
     def among(cls, known: Float) -> Numbers:
         """Values that were seen, at most a thousand of them."""
         values = np.unique(known)
-        some = values[np.unique(np.linspace(0, len(values) - 1, MOST).astype(np.int64))]
-        return cls(some.tolist(), float(known.std()), float(known.mean()))
+        spaced = values[np.unique(np.linspace(0, len(values) - 1, MOST).astype(np.int64))]
+        return cls(spaced.tolist(), float(known.std()), float(known.mean()))
 
     def whole(self) -> Numbers:
         """Of a column that can hold whole numbers only: all of them, if there are not too many."""
@@ -83,8 +83,8 @@ class Numbers:
 
     def few(self, held: float | None) -> Sequence[float]:
         """Some of the values, all along the column."""
-        some = np.unique(np.linspace(0, len(self.values) - 1, FEW).astype(np.int64))
-        return [self.values[i] for i in some.tolist()]
+        places = np.unique(np.linspace(0, len(self.values) - 1, FEW).astype(np.int64))
+        return [self.values[i] for i in places.tolist()]
 
     def away(self, held: float | None, value: float) -> float:
         """The distance of any value."""
@@ -200,7 +200,7 @@ class Trials:
         found: dict[str, Numbers | Intervals | Levels] = {}
         untried = []
         for name in schema.names:
-            column, silent = schema[name], name in model.constant
+            column, constant = schema[name], name in model.constant
             known = numbers_of(blocks, name) if column.numeric else np.empty(0)
             if column.numeric and name in alone:
                 found[name] = Numbers.along(alone[name].among(known))
@@ -209,7 +209,7 @@ class Trials:
                     seen = (float(known.min()), float(known.max())) if len(known) else model.counted.seen(name)
                     places = decimals_of(known) if len(known) else model.counted.decimals(name)
                     found[name] = Intervals(np.array(cuts[name]), seen, telling_decimals(places, *seen))
-            elif column.numeric and not silent:
+            elif column.numeric and not constant:
                 if len(known):
                     found[name] = Numbers.among(known)
                 else:
@@ -294,28 +294,28 @@ def ask(
     """The answers to a row with each value of each change: for each change two arrays, one entry for each value."""
     width = len(batch.schema.names) if isinstance(batch, Matrix) else batch.num_columns
     pieces: list[list[tuple[Int, Float]]] = [[] for _ in changes]
-    for some in _chunks(changes, max(1, CELLS // max(width, 1))):
-        answers = ask(_table(batch, row, [change for _, change in some]))
-        ends = np.cumsum([len(change.values) for _, change in some])[:-1]
-        for (i, _), *parts in zip(some, *(np.split(answer, ends) for answer in answers), strict=True):
+    for chunk in _chunks(changes, max(1, CELLS // max(width, 1))):
+        answers = ask(_table(batch, row, [change for _, change in chunk]))
+        ends = np.cumsum([len(change.values) for _, change in chunk])[:-1]
+        for (i, _), *parts in zip(chunk, *(np.split(answer, ends) for answer in answers), strict=True):
             pieces[i].append((parts[0], parts[1]))
     return [(np.concatenate([a for a, _ in each]), np.concatenate([b for _, b in each])) for each in pieces]
 
 
 def _chunks(changes: Sequence[Change], most: int) -> Iterator[list[tuple[int, Change]]]:
     """Changes by number, as many together as there may be rows; one with too many values in pieces."""
-    some: list[tuple[int, Change]] = []
+    chunk: list[tuple[int, Change]] = []
     room = most
     for i, change in enumerate(changes):
         for start in range(0, len(change.values), most):
             piece = change.piece(start, start + most)
-            if some and len(piece.values) > room:
-                yield some
-                some, room = [], most
-            some.append((i, piece))
+            if chunk and len(piece.values) > room:
+                yield chunk
+                chunk, room = [], most
+            chunk.append((i, piece))
             room -= len(piece.values)
-    if some:
-        yield some
+    if chunk:
+        yield chunk
 
 
 def _table(batch: Batch, row: int, changes: Sequence[Change]) -> Any:

@@ -180,8 +180,8 @@ class _LeftOutBernoulli(BernoulliDensity, LeftOutCounts):
         gone = self.totals.seen() - self.totals.sums.dense
         for c, weight in set(zip(group.tolist(), left.mass[left.row].tolist(), strict=True)):
             mine = np.flatnonzero((group == c) & (left.mass[left.row] == weight))
-            some = left.column[mine]
-            weights[left.stored[mine], c] = there[mine] - np.log(_less(gone, c, weight)[some] + a)
+            columns = left.column[mine]
+            weights[left.stored[mine], c] = there[mine] - np.log(_less(gone, c, weight)[columns] + a)
         return weights
 
 

@@ -238,8 +238,8 @@ class LeftOutGaussian(LeftOutLocated, GaussianDensity):
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
         _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
-            x, some = column.column(0)[doubt], block.at(doubt)
-            term[doubt] = self._term(x, self._sums(j, x, some))
+            x, doubtful = column.column(0)[doubt], block.at(doubt)
+            term[doubt] = self._term(x, self._sums(j, x, doubtful))
         return term
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
@@ -249,9 +249,9 @@ class LeftOutGaussian(LeftOutLocated, GaussianDensity):
             room = np.zeros((len(live), *out.shape[1:]))
         for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
             if len(rows):
-                some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
-                term = self._column(i, int(live[i]), some.columns(self.checks_infinite), some)
-                _core.log_odds(term, some.classes, floor, apart)
+                doubtful, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
+                term = self._column(i, int(live[i]), doubtful.columns(self.checks_infinite), doubtful)
+                _core.log_odds(term, doubtful.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room

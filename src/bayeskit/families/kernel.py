@@ -61,8 +61,8 @@ class Kernel(Family[Bins]):
             return
         h = number(self.bandwidth)
         if h is None or not h > 0:
-            told = f"give a number above 0, or one of {', '.join(RULES)}"
-            raise InputError(f"Kernel(bandwidth={self.bandwidth!r}): {told}")
+            advice = f"give a number above 0, or one of {', '.join(RULES)}"
+            raise InputError(f"Kernel(bandwidth={self.bandwidth!r}): {advice}")
         keep(self, bandwidth=h)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
@@ -220,11 +220,10 @@ class Kernels:
 
     def _left(self, y: Float, group: Int, cell: Int, mass: Float, renew: bool) -> Float:
         """log p(y | c) without a mass of each row in its cell and class; the grid is held: (n, K)."""
-        m, some = len(self.centres), np.arange(len(y))
-        cells, whole = self.column.cells, self.column.cells.total()
-        in_all = cells.place(np.zeros(m, dtype=np.int64), 1, axis=1)
+        m, cells = len(self.centres), self.column.cells
+        whole, in_all = cells.total(), cells.place(np.zeros(m, dtype=np.int64), 1, axis=1)
         left, rest = in_all.flat().without(group, mass), cells.flat().without(group * m + cell, mass)
-        every, remaining = whole.flat().without(cell, mass), in_all.total().flat().without(np.zeros_like(some), mass)
+        every, remaining = whole.flat().without(cell, mass), in_all.total().flat().without(np.zeros_like(cell), mass)
         wide = np.broadcast_to([*self.bandwidth, self.common], (len(y), len(self.empty) + 1))
         if renew:
             wide = bandwidths_without(self.column, str(self.rule), self.shift, Remaining(group, cell, rest, every))
@@ -239,17 +238,17 @@ class Kernels:
                 new = np.flatnonzero(wide[:, k] != self.bandwidth[k])
                 out[new, k] = log_sums(y[new], self.centres, self.column.weights[k], less.at(new), wide[new, k]) + plain
         # Where a class has nothing, or nothing but the row, the whole column stands for it, without the row.
-        some = some if self.empty.any() else np.flatnonzero(left <= 0)
-        if len(some):
-            alone, common = remaining[some] <= 0, wide[some, -1]
-            less = LeftMass(cell[some], every[some], np.where(alone, 1.0, remaining[some]))
-            log_f = self._pooled_around.log_density(y[some], less)
+        lacking = np.flatnonzero((left <= 0) | self.empty.any())
+        if len(lacking):
+            alone, common = remaining[lacking] <= 0, wide[lacking, -1]
+            less = LeftMass(cell[lacking], every[lacking], np.where(alone, 1.0, remaining[lacking]))
+            log_f = self._pooled_around.log_density(y[lacking], less)
             new = np.flatnonzero(common != self.common)
-            log_f[new] = log_sums(y[some[new]], self.centres, self.column.pooled, less.at(new), common[new])
+            log_f[new] = log_sums(y[lacking[new]], self.centres, self.column.pooled, less.at(new), common[new])
             pooled = np.where(alone, 0.0, log_f + plain)
             for k, empty in enumerate(self.empty):
-                mine = (group[some] == k) & (left[some] <= 0) | empty
-                out[some[mine], k] = pooled[mine]
+                mine = (group[lacking] == k) & (left[lacking] <= 0) | empty
+                out[lacking[mine], k] = pooled[mine]
         if renew and m == 2:  # the row was all there was beside the other value
             out[every <= 0] = 0.0
         return out

@@ -58,13 +58,13 @@ class NegativeBinomial(SmoothedParametric):
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, excess = parameters
-        m, some = np.maximum(mean, 5e-324), np.maximum(x, 1.0)
-        poisson = -stirling(some) - deviance(some, m) - (LOG_2PI + np.log(some)) / 2
+        m, k = np.maximum(mean, 5e-324), np.maximum(x, 1.0)
+        poisson = -stirling(k) - deviance(k, m) - (LOG_2PI + np.log(k)) / 2
         spread = excess > 0
         r = 1 / np.where(spread, excess, 1.0)
-        n, share = some + r, 1 / (1 + m / r)  # share = r / (r + m)
-        saddle = stirling(n) - stirling(some) - stirling(r) - deviance(some, n * (m / (r + m))) - deviance(r, n * share)
-        wide = saddle + np.log(r / n) + (np.log(n / some) - np.log(r) - LOG_2PI) / 2
+        n, share = k + r, 1 / (1 + m / r)  # share = r / (r + m)
+        saddle = stirling(n) - stirling(k) - stirling(r) - deviance(k, n * (m / (r + m))) - deviance(r, n * share)
+        wide = saddle + np.log(r / n) + (np.log(n / k) - np.log(r) - LOG_2PI) / 2
         positive = np.where(mean > 0, np.where(spread, wide, poisson), -np.inf)
         out: Float = np.where(x > 0, positive, np.where(spread, -r * np.log1p(mean / r), -mean))
         return out

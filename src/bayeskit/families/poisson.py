@@ -48,8 +48,8 @@ class Poisson(SmoothedParametric):
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters
         known = np.maximum(mean, 5e-324)
-        some = -stirling(np.maximum(x, 1.0)) - deviance(x, known) - (LOG_2PI + np.log(np.maximum(x, 1.0))) / 2
-        out: Float = np.where(x > 0, np.where(mean > 0, some, -np.inf), -mean)
+        positive = -stirling(np.maximum(x, 1.0)) - deviance(x, known) - (LOG_2PI + np.log(np.maximum(x, 1.0))) / 2
+        out: Float = np.where(x > 0, np.where(mean > 0, positive, -np.inf), -mean)
         return out
 
     def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float:

@@ -75,15 +75,15 @@ def concentration(dispersion: Float) -> Float:
     k = np.where(gap < 0.15, 0.5 / gap + 0.25, np.maximum(r * (2 - r * r) / np.maximum(1 - r * r, 1e-300), 0.0))
     for _ in range(8):
         ratio = i1e(k) / i0e(k)
-        some = np.maximum(k, 1e-8)
+        safe = np.maximum(k, 1e-8)
         # far out the gap is a series in 1/k, where 1 - ratio would cancel
         i = 1 / np.maximum(k, 200.0)
         far = i * (1 / 2 + i * (1 / 8 + i * (1 / 8 + i * (25 / 128 + i * (13 / 32 + i * (1073 / 1024))))))
         here = np.where(k > 200, far, 1 - ratio)
         slope = np.where(k > 200, i * i * (1 / 2 + i * (1 / 4 + i * (3 / 8 + i * (25 / 32 + i * (65 / 32))))), 0.0)
-        slope = np.where(k > 200, slope, np.where(k > 1e-8, 1 - ratio * ratio - ratio / some, 0.5))
+        slope = np.where(k > 200, slope, np.where(k > 1e-8, 1 - ratio * ratio - ratio / safe, 0.5))
         # Newton in 1/k where k is large, as the gap is nearly proportional to it
         plain = k + (here - gap) / slope
-        inverse = 1 / (1 / some - (here - gap) / (slope * some * some))
+        inverse = 1 / (1 / safe - (here - gap) / (slope * safe * safe))
         k = np.maximum(np.where(k > 2, inverse, plain), 0.0)
     return k

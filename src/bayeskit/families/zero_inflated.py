@@ -110,8 +110,8 @@ class ZeroInflated(SmoothedParametric):
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         zero, other, speaks, *inner = parameters
-        some = np.where(x == 0, np.nan, x)
-        density = np.where(speaks, self.family.log_density(some, *inner), 0.0)
+        positive = np.where(x == 0, np.nan, x)
+        density = np.where(speaks, self.family.log_density(positive, *inner), 0.0)
         out: Float = np.where(x == 0, np.log(zero), np.log(other) + density)
         return out
 

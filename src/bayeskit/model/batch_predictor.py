@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,25 +25,49 @@ Step = Callable[[Model, Block, Float, Any, int], Any]
 class BatchPredictor:
     """A model and a table that has its columns; an estimator is not needed to answer, nor scikit-learn.
 
-    ``pool`` is who answers where the model only knows the columns: a pool of several models.
+    ``pool`` is who answers where the model only knows the columns: a pool of several models. A table of one ``row``
+    that is read already is opened only for questions that need more than its values.
     """
 
     model: Model
-    table: OpenTable
+    open: Callable[[], OpenTable]
     pool: Any = None
+    row: Block | None = None  # in the codes of the model
 
     @classmethod
     def of(
         cls, model: Model, X: TableLike, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
     ) -> BatchPredictor:
         """The table checked against the columns of the fit; it may have others that are to be kept."""
-        table = OpenTable.of(X, None, None, n_jobs, model.counted.types, keep=keep)
-        return cls(model, table.against(model.schema, kind), pool)
+
+        def opened() -> OpenTable:
+            return OpenTable.of(X, None, None, n_jobs, model.counted.types, keep=keep).against(model.schema, kind)
+
+        row = model.row_reader.read(X)
+        return cls.over(model, opened(), pool) if row is None else cls(model, opened, pool, row)
+
+    @classmethod
+    def over(cls, model: Model, table: OpenTable, pool: Any = None) -> BatchPredictor:
+        """A table that is open and has the columns of the fit."""
+        return cls(model, lambda: table, pool)
+
+    @classmethod
+    def of_row(cls, model: Model, row: Block) -> BatchPredictor:
+        """One row that is coded, of a table that nobody asks for."""
+        return cls(model, _no_table, None, row)
+
+    @cached_property
+    def table(self) -> OpenTable:
+        """The table, opened."""
+        return self.open()
 
     def rows(
         self, prior: PriorLike, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True
     ) -> Array:
         """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
+        if self.row is not None:
+            self._warn(self.model.density.out_of_support(self.row), self.model.density.count_approximations(self.row))
+            return step(self.model, self.row, self.model.log_base(prior), None)
         rows, classes = self.known_rows, len(self.model.weights)
         if wide and rows:
             check_memory(
@@ -59,7 +84,7 @@ class BatchPredictor:
     @property
     def known_rows(self) -> int | None:
         """How many rows there are, where that is known before they are read."""
-        return self.table.source.known_rows
+        return 1 if self.row is not None else self.table.source.known_rows
 
     def log_posterior(self, prior: PriorLike = None) -> Float:
         """log P(class | row), (n, K)."""
@@ -67,6 +92,8 @@ class BatchPredictor:
 
     def blocks(self) -> Iterator[Block]:
         """The rows in the codes of the model."""
+        if self.row is not None:
+            return iter([self.row])
         return self.steps(None, lambda model, block, *_: block)
 
     def steps(
@@ -102,10 +129,17 @@ class BatchPredictor:
             yield result
         if empty:
             raise no_rows(model.schema, self.table.place)
+        self._warn(outside, approximated)
+
+    def _warn(self, outside: Mapping[str, int], approximated: Mapping[str, int]) -> None:
         if outside:
-            schema = model.described
+            schema = self.model.described
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
-            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
+            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=5)
         for what, rows in sorted(approximated.items()):
             if rows:
-                warnings.warn(f"in {rows:,} rows {what}", stacklevel=4)
+                warnings.warn(f"in {rows:,} rows {what}", stacklevel=5)
+
+
+def _no_table() -> OpenTable:
+    raise AssertionError("coded rows have no table")

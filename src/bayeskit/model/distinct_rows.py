@@ -216,9 +216,9 @@ class Distinct:
         """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,)."""
         return self._units.places(folds, repeat)
 
-    def dealt(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
+    def weigh_fold(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
         """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
-        return self._units.dealt(place, folds, fold, kept, among)
+        return self._units.weigh_fold(place, folds, fold, kept, among)
 
 
 def _weights(weights: Float) -> Float | None:

@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, Batch, Float, Int, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
+from bayeskit.data.row import RowReader
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.densities.likelihood import Context
@@ -128,6 +129,11 @@ class Model:
         if self.unseen == "error":
             error_on_unseen(block, batch, self.counted.domain)
         return block
+
+    @cached_property
+    def row_reader(self) -> RowReader:
+        """Reads tables of one row."""
+        return RowReader(self.schema, self.counted.domain.levels, self.unseen == "error")
 
     def log_prior(self, prior: PriorLike = None, left_out: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.

@@ -19,7 +19,7 @@ from bayeskit.networks.hybrid import HybridInference
 from bayeskit.networks.hybrid_learning import HybridLearning, independent_normal
 from bayeskit.networks.inference import distinct
 from bayeskit.networks.learning import METHODS, Learned, Learning, pseudo_counts, tables_from_counts
-from bayeskit.networks.linear import Linear, linear_from_counts, linear_statistic, split_parents
+from bayeskit.networks.linear import Linear, NumberNode, linear_from_counts, linear_statistic, split_parents
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table, cells_of
 from bayeskit.numerics.cut_points import intervals
@@ -260,10 +260,8 @@ class Fitted:
         normals = {}
         for (node,), part in every.parts.items():
             assert isinstance(part, Complete)
-            above, numbers = split_parents(graph.parents[node], levels)
-            shape = tuple(len(levels[n]) for n in above)
-            pseudo = pseudo_counts(shape, recipe.smoothing, recipe.ess)
-            normals[node] = linear_from_counts(node, above, numbers, part, levels, pseudo)
+            number = NumberNode(node, *split_parents(graph.parents[node], levels), levels)
+            normals[node] = linear_from_counts(number, part, pseudo_counts(number.shape, recipe.smoothing, recipe.ess))
         return cls(_network(graph, levels, found, cuts, normals), recipe, counted)
 
     @classmethod

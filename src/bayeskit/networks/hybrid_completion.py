@@ -78,9 +78,9 @@ class HybridCompletion:
         weights = None if self.weights is None else self.weights[there]
         if values.shape[0]:
             score = "bic" if self.score == "bge" else self.score
-            scores = MixedScores.of(pair, sizes, codes, values, score, self.ess, weights)
+            scores = MixedScores.of(pair, sizes, (codes, values), score, self.ess, weights)
         else:
-            scores = MixedScores.of(pair, sizes, codes, np.empty((0, codes.shape[1])), "bic", self.ess, weights)
+            scores = MixedScores.of(pair, sizes, (codes, np.empty((0, codes.shape[1]))), "bic", self.ess, weights)
         before = scores(1, ())
         return scores(1, (0,)) - before if np.isfinite(before) else 0.0
 
@@ -114,4 +114,4 @@ class HybridCompletion:
 
     def scores(self, filled: tuple[Code, Float]) -> MixedScores:
         """Of rows that are complete."""
-        return MixedScores.of(self.names, self._sizes, *filled, self.score, self.ess, self.weights)
+        return MixedScores.of(self.names, self._sizes, filled, self.score, self.ess, self.weights)

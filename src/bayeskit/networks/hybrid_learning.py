@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.networks.hybrid import Evidence, HybridInference
 from bayeskit.networks.learning import Learned, probabilities, pseudo_counts
-from bayeskit.networks.linear import Cells, Linear
+from bayeskit.networks.linear import Cells, Linear, NumberNode
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table
 
@@ -114,10 +114,9 @@ class HybridLearning:
             covariance = second / safe[:, None, None] - np.einsum("ci,cj->cij", mean, mean)
             units = [self.units[n] for n in (*one.numbers, name)]
             origin, shift = np.array([o for o, _ in units]), np.array([s for _, s in units], dtype=np.int64)
-            shape = one.mean.shape
-            pseudo = pseudo_counts(shape, self.smoothing, self.ess)
+            pseudo = pseudo_counts(one.mean.shape, self.smoothing, self.ess)
             cells = Cells(np.arange(len(weight)), weight, mean, covariance)
-            normals[name] = cells.fit(name, one.levels, one.numbers, shape, (origin, shift), pseudo, start.levels)
+            normals[name] = cells.fit(NumberNode(name, one.levels, one.numbers, start.levels), (origin, shift), pseudo)
         return replace(start, tables=tables, normals=normals)
 
     def learn(self, restarts: int, rng: np.random.Generator, tolerance: float, iterations: int) -> Learned:

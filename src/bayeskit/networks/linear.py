@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,19 +149,26 @@ def linear_statistic(child: str, levels: tuple[str, ...], numbers: tuple[str, ..
     return Complete((*levels, *columns), inner)
 
 
-def linear_from_counts(
-    child: str,
-    levels: tuple[str, ...],
-    numbers: tuple[str, ...],
-    counted: Complete,
-    states: Mapping[str, Levels],
-    pseudo: float,
-) -> Linear:
+class NumberNode(NamedTuple):
+    """A node that is a number, and what stands above it."""
+
+    child: str
+    levels: tuple[str, ...]
+    numbers: tuple[str, ...]
+    states: Mapping[str, Levels]  # of the levels, and maybe of others
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many states each of its levels has."""
+        return cells_of(self.child, {name: len(self.states[name]) for name in self.levels}, self.levels)
+
+
+def linear_from_counts(node: NumberNode, counted: Complete, pseudo: float) -> Linear:
     """The largest likelihood, with ``pseudo`` rows in every cell that vary as rows do within all cells."""
-    shape = cells_of(child, {name: len(states[name]) for name in levels}, levels)
+    child, levels, numbers, _ = node
     keyed = counted.inner
     scatter = keyed.inner if isinstance(keyed, Keyed) else keyed
-    cells = np.ravel_multi_index(tuple(keyed.keys[:, 1:].T), shape) if levels else np.zeros(1, dtype=np.int64)
+    cells = np.ravel_multi_index(tuple(keyed.keys[:, 1:].T), node.shape) if levels else np.zeros(1, dtype=np.int64)
     weight = scatter.weight.to_float()
     if not weight.sum() > 0:
         raise InputError(
@@ -172,7 +179,7 @@ def linear_from_counts(
     origin, spread, _ = moments.total().finish()
     shift = np.where(spread[0] > 0, -np.frexp(spread[0])[1], 0).astype(np.int64)
     sums = Cells(cells, weight, moments.means(origin[0], shift), np.array(list(scatter.covariances(shift))))
-    return sums.fit(child, levels, numbers, shape, (origin[0], shift), pseudo, states)
+    return sums.fit(node, (origin[0], shift), pseudo)
 
 
 @dataclass(frozen=True)
@@ -184,18 +191,10 @@ class Cells:
     mean: Float  # (C, d) less an origin, in units of 2^-shift
     covariance: Float  # (C, d, d)
 
-    def fit(
-        self,
-        child: str,
-        levels: tuple[str, ...],
-        numbers: tuple[str, ...],
-        shape: tuple[int, ...],
-        units: tuple[Float, Int],
-        pseudo: float,
-        states: Mapping[str, Levels],
-    ) -> Linear:
+    def fit(self, node: NumberNode, units: tuple[Float, Int], pseudo: float) -> Linear:
         """One regression for each cell; a cell without rows has that of all rows."""
-        origin, shift = units
+        child, levels, numbers, _ = node
+        shape, (origin, shift) = node.shape, units
         share = self.weight / self.weight.sum()
         middle = share @ self.mean
         within = np.einsum("c,cij->ij", share, self.covariance)
@@ -216,7 +215,7 @@ class Cells:
             try:
                 slopes[c], variance[c] = regress(matrices[c], float(total[-1, -1]))
             except ArithmeticError as error:
-                raise NetworkError(_why(child, levels, numbers, shape, c, states, str(error), pseudo)) from error
+                raise NetworkError(_explain_singular(node, c, str(error), pseudo)) from error
         mean = means[:, -1] - np.einsum("cj,cj->c", slopes, means[:, :-1])
         back = np.ldexp(slopes, shift[:-1] - shift[-1])
         at_centre = np.ldexp(mean, -shift[-1]) + origin[-1]
@@ -253,18 +252,10 @@ def regress(matrix: Float, total: float) -> tuple[Float, float]:
     return slopes, variance
 
 
-def _why(
-    child: str,
-    levels: tuple[str, ...],
-    numbers: tuple[str, ...],
-    shape: tuple[int, ...],
-    cell: int,
-    states: Mapping[str, Levels],
-    error: str,
-    pseudo: float,
-) -> str:
+def _explain_singular(node: NumberNode, cell: int, error: str, pseudo: float) -> str:
     """What is singular, where, and what to do."""
-    codes = np.unravel_index(cell, shape) if shape else ()
+    child, levels, numbers, states = node
+    codes = np.unravel_index(cell, node.shape) if levels else ()
     labels = {n: states[n].values[int(c)] for n, c in zip(levels, codes, strict=True)}
     where = f" in the rows where {', '.join(f'{n} = {v}' for n, v in labels.items())}" if levels and pseudo <= 0 else ""
     advice = "; pass smoothing above 0, or take an arc away" if where else "; take one of its arcs away"

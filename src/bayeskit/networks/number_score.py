@@ -42,13 +42,13 @@ class MixedScores(Scores):
         cls,
         names: Sequence[str],
         sizes: dict[str, int],
-        codes: Code,
-        values: Float,
+        rows: tuple[Code, Float],
         score: str,
         ess: float,
         weights: Float | None,
     ) -> MixedScores:
         """Of nodes by name; those with ``sizes`` are levels, in the order of codes, the others numbers."""
+        codes, values = rows
         if score not in NUMBER_SCORES:
             raise InputError(
                 f"score={score!r} is for levels alone, and {next(n for n in names if n not in sizes)!r} is a number; "

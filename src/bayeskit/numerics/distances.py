@@ -63,10 +63,10 @@ class Metric:
         if scale == "mutual_information":
             strength = np.sqrt(_information(rows))
             mine = np.append(strength[: len(schema.numeric)], strength[len(schema.numeric) :][ordinal > 0])
-            some = (mine[varied] > 0).any() or (levels * strength[len(schema.numeric) :] > 0).any()
-            if name == "gower" and some:
+            informative = (mine[varied] > 0).any() or (levels * strength[len(schema.numeric) :] > 0).any()
+            if name == "gower" and informative:
                 weight, levels = mine, levels * strength[len(schema.numeric) :]
-            elif name != "gower" and some:
+            elif name != "gower" and informative:
                 unit = unit * mine
         scales = np.where(varied, unit, 0.0)
         scaled = cls(name, exponent, scales, weight, levels[ordinal == 0], made.ordinal)

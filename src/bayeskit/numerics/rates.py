@@ -86,8 +86,8 @@ def curve(scores: Float, positive: Bool, weights: Float) -> Curve:
     ranked = scores[order]
     last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1) if len(ranked) else np.zeros(0, dtype=np.int64)
     shares = []
-    for some in (~positive, positive):
-        passed = np.append(0.0, np.cumsum((weights * some)[order])[last])
+    for members in (~positive, positive):
+        passed = np.append(0.0, np.cumsum((weights * members)[order])[last])
         with np.errstate(invalid="ignore"):
             shares.append(passed / passed[-1] if passed[-1] > 0 else np.full(len(passed), np.nan))
     return Curve(np.append(np.inf, ranked[last]), *shares)

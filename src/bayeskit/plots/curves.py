@@ -66,8 +66,8 @@ class Predictions:
                 f"classes; give (n, K) in the order of classes=[...]"
             )
         weights = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        some = np.isfinite(p).all(axis=1)
-        return cls(known, p[some], codes_of(np.asarray(y).ravel()[some], known), weights[some])
+        finite = np.isfinite(p).all(axis=1)
+        return cls(known, p[finite], codes_of(np.asarray(y).ravel()[finite], known), weights[finite])
 
     @classmethod
     def by(cls, estimator: Classifier, X: TableLike, y: LabelsLike) -> Predictions:

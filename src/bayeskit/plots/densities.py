@@ -104,10 +104,10 @@ class DensityDisplay(Display):
             low, high = min(low, float(data.min())), max(high, float(data.max()))
         inside = (x >= low) & (x <= high)
         for k, label in enumerate(labels_of(self.classes)):
-            some = self._some(k)
-            if some is not None and len(some) and len(self.classes) <= HISTOGRAMS:
+            mine = self._finite_values(k)
+            if mine is not None and len(mine) and len(self.classes) <= HISTOGRAMS:
                 bins = np.arange(low - 0.5, high + 1) if not self.continuous else np.linspace(low, high, 31)
-                ax.hist(some, bins=bins.tolist(), density=True, color=colour(k), alpha=0.25, zorder=1)
+                ax.hist(mine, bins=bins.tolist(), density=True, color=colour(k), alpha=0.25, zorder=1)
             style: Json = (
                 {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
             )
@@ -121,7 +121,7 @@ class DensityDisplay(Display):
         ax.set_ylim(0, min(max(1.08 * highest, ax.get_ylim()[1]), 2 * highest))  # a few bars may be cut, curves never
         tidy(ax, f"{self.name} by class", self.name, "density" if self.continuous else "probability")
 
-    def _some(self, k: int) -> Float | None:
+    def _finite_values(self, k: int) -> Float | None:
         if self.data is None or self.codes is None:
             return None
         mine: Float = self.data[self.codes == k].astype(np.float64)

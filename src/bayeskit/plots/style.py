@@ -136,7 +136,7 @@ def _verbatim(ax: Axes, others: dict[Text, str]) -> None:
     """
     from matplotlib.ticker import FixedLocator
 
-    axes = [axis for some in ax.figure.axes for axis in (some.xaxis, some.yaxis)]
+    axes = [axis for panel in ax.figure.axes for axis in (panel.xaxis, panel.yaxis)]
     ticks = {axis: [label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)] for axis in axes}
     numbers = {label for labels in ticks.values() for label in labels}
     fixed = [labels for axis, labels in ticks.items() if isinstance(axis.get_major_locator(), FixedLocator)]

@@ -226,15 +226,15 @@ class Bins(Weighed):
     @cached_property
     def steps(self) -> Float:
         """How finely each column was recorded: (d,)."""
-        out, some = np.zeros(len(self.columns)), np.flatnonzero(np.diff(self.offset))
-        if len(some):
-            first = self.offset[some]
+        out, filled = np.zeros(len(self.columns)), np.flatnonzero(np.diff(self.offset))
+        if len(filled):
+            first = self.offset[filled]
             with np.errstate(over="ignore"):
                 gaps = np.diff(self.edges, append=np.inf)
-            gaps[self.offset[some + 1] - 1] = np.inf
+            gaps[self.offset[filled + 1] - 1] = np.inf
             least = np.minimum(np.minimum.reduceat(gaps, first), WIDEST)
-            coarse, one = np.maximum.reduceat(self.widths, first) > 0, np.diff(self.offset)[some] == 1
-            out[some] = np.where(coarse, _width(self.exponent[some]), np.where(one, 0.0, least))
+            coarse, one = np.maximum.reduceat(self.widths, first) > 0, np.diff(self.offset)[filled] == 1
+            out[filled] = np.where(coarse, _width(self.exponent[filled]), np.where(one, 0.0, least))
         return out
 
     def span(self, j: int) -> slice:

@@ -155,9 +155,9 @@ class Content:
             return
         x, step = columns.matrix(), max(1, CELLS // len(start))
         for begin in range(0, len(x), step):
-            added, some = _numbers(start, x[begin : begin + step]), slice(begin, begin + step)
-            total[0, some] += added.sum(axis=1)
-            total[1, some] += added @ odd
+            added, piece = _numbers(start, x[begin : begin + step]), slice(begin, begin + step)
+            total[0, piece] += added.sum(axis=1)
+            total[1, piece] += added @ odd
 
 
 def _numbers(start: Word, x: Float) -> Word:
@@ -198,9 +198,9 @@ def _same(columns: Columns, first: Columns, rows: int) -> Bool:
         differ = np.bincount(stored.indices, stored.values != mine[stored.indices], minlength=stored.width)
         found: Bool = full & (differ == 0)
         return found
-    some = (columns if rows == columns.rows else columns.at(np.arange(rows))).matrix()
+    values = (columns if rows == columns.rows else columns.at(np.arange(rows))).matrix()
     mine = first.matrix()[0]
-    out: Bool = ((some == mine) | (np.isnan(some) & np.isnan(mine))).all(axis=0)
+    out: Bool = ((values == mine) | (np.isnan(values) & np.isnan(mine))).all(axis=0)
     return out
 
 
@@ -217,7 +217,7 @@ class Units:
 
     >>> units = Units(np.array([[7, 9], [0, 0]], dtype=np.uint64), np.array([0, 0]), np.array([2.0, 1.0]))
     >>> place = units.places(3)
-    >>> [units.dealt(place, 3, fold).tolist() for fold in range(3)]
+    >>> [units.weigh_fold(place, 3, fold).tolist() for fold in range(3)]
     [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
@@ -245,7 +245,7 @@ class Units:
         out[order] = before + np.repeat(np.array(start, dtype=np.int64) - before[first], stretch)
         return out
 
-    def dealt(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
+    def weigh_fold(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
         """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
         begin, end = ((at - fold + folds - 1) // folds for at in (place, place + self.count))
         begin, end = (-(-at * kept // among) for at in (begin, end))

@@ -247,7 +247,7 @@ class Counted:
 
     def to_bytes(self) -> bytes:
         """What was counted as data, for an engine whose workers are other processes."""
-        levels = [[name, some.keys] for name, some in self.domain.levels.items()]
+        levels = [[name, known.keys] for name, known in self.domain.levels.items()]
         about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
         out = io.BytesIO()
         beside: dict[str, Any] = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}

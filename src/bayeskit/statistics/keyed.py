@@ -55,9 +55,9 @@ class Keyed:
         if len(varying) == len(self.span):
             counted &= (codes >= 0).any(axis=0)
         rows = np.flatnonzero(counted)
-        some, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
-        found = np.zeros((len(some), 1 + len(self.span)), dtype=np.int64)
-        found[:, [0, *(1 + varying)]] = some
+        cells, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
+        found = np.zeros((len(cells), 1 + len(self.span)), dtype=np.int64)
+        found[:, [0, *(1 + varying)]] = cells
         wide = self._over(found)
         index = np.full(block.rows, -1, dtype=np.int32)
         index[rows] = _positions(found, wide.keys)[each]
@@ -190,7 +190,7 @@ def _ranks(numbers: Int) -> Int:
     return (np.cumsum(used) - 1)[numbers]
 
 
-def _positions(some: Int, keys: Int) -> Int:
+def _positions(wanted: Int, keys: Int) -> Int:
     """Where each of some keys stands among keys that hold them all."""
-    _, place = distinct(np.concatenate([keys, some]))
+    _, place = distinct(np.concatenate([keys, wanted]))
     return place[len(keys) :]

@@ -103,7 +103,7 @@ def _(statistic: Product) -> Iterator[tuple[str, Margin]]:
     if len(views) > 1:  # several functions of the same columns
         each = [dict(_margins(part)) for part in views]
         for name in each[0]:
-            yield name, Margin(sums=tuple(s for some in each if name in some for s in some[name].sums))
+            yield name, Margin(sums=tuple(s for known in each if name in known for s in known[name].sums))
     for part in statistic.parts.values():
         if len(views) < 2 or not isinstance(part, Moments):
             yield from _margins(part)

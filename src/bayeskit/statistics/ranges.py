@@ -120,13 +120,13 @@ def _decimals(columns: Columns, known: Float) -> Float:
     largest, most = np.abs(columns.ends).max(axis=0), LATER if np.isfinite(known).any() else FIRST
     if not isinstance(columns.arrays, np.ndarray) or columns.pick is not None:
         found, left = known.copy(), np.flatnonzero(known < np.inf)
-        some = np.column_stack([_some(columns.column(j), most) for j in left.tolist()])
-        found[left] = _raise_decimals(some, known[left], largest[left])
+        values = np.column_stack([_thin(columns.column(j), most) for j in left.tolist()])
+        found[left] = _raise_decimals(values, known[left], largest[left])
         return found
-    return _raise_decimals(_some(columns.arrays, most), known, largest)
+    return _raise_decimals(_thin(columns.arrays, most), known, largest)
 
 
-def _some(rows: Array, most: int) -> Array:
+def _thin(rows: Array, most: int) -> Array:
     """So many of the rows at most, evenly spaced."""
     return rows[:: -(-len(rows) // most) or 1]
 
@@ -134,12 +134,12 @@ def _some(rows: Array, most: int) -> Array:
 def _raise_decimals(x: Float, known: Float, largest: Float) -> Float:
     """The same of a matrix, (n, d), as far as they are not known to be without limit."""
     found, start = known.copy(), 0
-    while start < len(x) and len(some := np.flatnonzero(found < np.inf)):
-        end = start + (max(CELLS // len(some), 1) if start else HEAD)
-        piece = x[start:end] if len(some) == len(found) else x[start:end, some]
-        tried = np.maximum(found[some], 0.0).astype(np.int64)
-        enough = _enough(piece, tried, largest[some])
-        found[some] = np.maximum(found[some], 0.0 if enough else _count_needed(piece, tried))
+    while start < len(x) and len(limited := np.flatnonzero(found < np.inf)):
+        end = start + (max(CELLS // len(limited), 1) if start else HEAD)
+        piece = x[start:end] if len(limited) == len(found) else x[start:end, limited]
+        tried = np.maximum(found[limited], 0.0).astype(np.int64)
+        enough = _enough(piece, tried, largest[limited])
+        found[limited] = np.maximum(found[limited], 0.0 if enough else _count_needed(piece, tried))
         start = end
     return found
 
@@ -196,7 +196,7 @@ def _decimals_of_stored(rows: Sparse, known: Float) -> Float:
     _, _, whole, missing, negative = rows.bounds
     if whole and not missing and not negative:
         return found
-    values, columns = (_some(stored, CELLS) for stored in (np.asarray(rows.values), np.asarray(rows.indices)))
+    values, columns = (_thin(stored, CELLS) for stored in (np.asarray(rows.values), np.asarray(rows.indices)))
     values = values.astype(np.float64)
     off = np.flatnonzero((np.rint(values) != values) & (values == values))
     if len(off):

@@ -129,13 +129,13 @@ class Scatter:
             few, left = 4 + slices + 12000 / self.width**2, []
             starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
             for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
-                some = np.ascontiguousarray(rows[begin:end])
-                if len(some) < few:
-                    yield some
+                mine = np.ascontiguousarray(rows[begin:end])
+                if len(mine) < few:
+                    yield mine
                     continue
-                numbers = (factors.address, factors.stride, factors.rows, some, weights, *exponents)
-                lost = _core.gram_by_slices(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[some[0]]))
-                left.append(some[lost])
+                numbers = (factors.address, factors.stride, factors.rows, mine, weights, *exponents)
+                lost = _core.gram_by_slices(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[mine[0]]))
+                left.append(mine[lost])
             rows = np.concatenate(left) if left else rows[:0]
             if not len(rows):
                 return

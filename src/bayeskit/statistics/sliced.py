@@ -102,7 +102,7 @@ class Sliced:
     @classmethod
     def empty(cls, slices: Slices, tables: Mapping[str, Sequence[Sequence[str]]], n_groups: int) -> Sliced:
         sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
-        parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
+        parts = Product({name: Tables.empty(sets, n_groups) for name, sets in tables.items()}, n_groups)
         missing = Tables.empty([(name,) for name in slices.columns if name in slices.missing], n_groups)
         return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, missing)
 

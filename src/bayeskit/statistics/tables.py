@@ -45,8 +45,8 @@ class Members:
         most = max(map(len, self.tables), default=0)
         out = np.full((len(self.tables), most), len(self.columns), dtype=np.int64)
         for arity in {len(t) for t in self.tables} - {0}:
-            some = np.flatnonzero(np.diff(self.start) == arity)
-            out[some, most - arity :] = self.used[self.start[some][:, None] + np.arange(arity)]
+            chosen = np.flatnonzero(np.diff(self.start) == arity)
+            out[chosen, most - arity :] = self.used[self.start[chosen][:, None] + np.arange(arity)]
         return out
 
     @cached_property

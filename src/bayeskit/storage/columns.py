@@ -45,8 +45,8 @@ def check_label(label: str, classes: list[Key]) -> None:
     families = {"O": (BOOL, NUMBER, TEXT), "U": (TEXT,), "b": (BOOL,), **dict.fromkeys("iuf", (NUMBER,))}
     if not all(family in families.get(kind, ()) for family, _ in classes):
         raise ModelFileError(f"its classes cannot be labels of type {label!r}")
-    told = labels([value for _, value in classes], label).tolist()
-    if len(set(told)) < len(told):
+    values = labels([value for _, value in classes], label).tolist()
+    if len(set(values)) < len(values):
         raise ModelFileError(f"two of its classes are one as labels of type {label!r}")
 
 
@@ -58,8 +58,8 @@ def read_domain(schema: Schema, classes: list[str], levels: list[str], sizes: li
     begin = np.cumsum([0, *sizes]).tolist()
     by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
     domain = Domain(Levels(tuple(map(key_of, classes))), by_column)
-    for some in (domain.classes, *domain.levels.values()):
-        if len(some.index) < len(some):
+    for values in (domain.classes, *domain.levels.values()):
+        if len(values.index) < len(values):
             raise ModelFileError("a level occurs twice")
     return domain
 

@@ -94,8 +94,8 @@ def _open(path: Path) -> Iterator[BufferedReader]:
         raise ModelFileError(f"{name}: does not fit in memory; free some, or {_DAMAGED}") from error
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         # whatever a header trips, here or in ``expect``, is the file's fault
-        told = f"{type(error).__name__}: {error}"[:200]
-        raise ModelFileError(f"{name}: unusable header ({told}); {_DAMAGED}") from error
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise ModelFileError(f"{name}: unusable header ({reason}); {_DAMAGED}") from error
 
 
 def pack(texts: Sequence[str]) -> tuple[Array, Array]:
@@ -170,9 +170,9 @@ def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _He
 
 def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
     """Header and arrays of an open file of ``size`` bytes."""
-    told = _read_head(file, size)
-    number, header, tensors = _parse(told[8:].decode())
-    shapes = _shapes(tensors, size, size - len(told))
+    head_bytes = _read_head(file, size)
+    number, header, tensors = _parse(head_bytes[8:].decode())
+    shapes = _shapes(tensors, size, size - len(head_bytes))
     new, names = (header, {name: name for name in tensors}) if number == FORMAT else format1.upgrade(header, tensors)
     spec = expect(new, {names[name]: shape for name, shape in shapes.items()})
     back = {name: old for old, name in names.items()}
@@ -182,11 +182,11 @@ def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
     for name, entry in head.tensors.items():
         if tensors[name] != entry:
             raise ModelFileError(f"tensor {name!r} is {reprlib.repr(tensors[name])}, not {entry}; {_DAMAGED}")
-    digest = told[head.field : head.field + len(_BLANK)]
-    if told != head.seal(digest):
+    digest = head_bytes[head.field : head.field + len(_BLANK)]
+    if head_bytes != head.seal(digest):
         raise ModelFileError(f"the header is not as bayeskit writes it; {_DAMAGED}")
-    if size != len(told) + head.data_bytes:
-        raise ModelFileError(f"{size} bytes where {len(told) + head.data_bytes} belong; {_DAMAGED}")
+    if size != len(head_bytes) + head.data_bytes:
+        raise ModelFileError(f"{size} bytes where {len(head_bytes) + head.data_bytes} belong; {_DAMAGED}")
     data = np.empty(head.data_bytes, np.uint8)
     if file.readinto(data.data) != data.size or file.read(1):
         raise ModelFileError("changed while it was read; read it again")
@@ -206,9 +206,9 @@ def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str,
     """The shapes that a file tells of its tensors, which must take the bytes that are there: before any is believed."""
     found, taken = {}, 0
     for name, entry in tensors.items():
-        told = entry if isinstance(entry, dict) else {}
-        width = next((np.dtype(kind).itemsize for kind, code in CODES.items() if code == told.get("dtype")), None)
-        sizes = told["shape"] if isinstance(told.get("shape"), list) else [None]
+        record = entry if isinstance(entry, dict) else {}
+        width = next((np.dtype(kind).itemsize for kind, code in CODES.items() if code == record.get("dtype")), None)
+        sizes = record["shape"] if isinstance(record.get("shape"), list) else [None]
         if width is None or len(sizes) > 32 or not all(type(size) is int and 0 <= size <= longest for size in sizes):
             raise ModelFileError(f"tensor {name!r} is {reprlib.repr(entry)}, which this file cannot hold; {_DAMAGED}")
         found[name] = tuple(sizes)
@@ -235,8 +235,8 @@ def _parse(text: str) -> tuple[int, dict[str, object], dict[str, object]]:
         raise ModelFileError(f"the metadata is not of bayeskit alone; {_FOREIGN}")
     inner = loads(metadata["bayeskit"])
     if type(inner["format"]) is not int or not 1 <= inner["format"] <= FORMAT:
-        told = reprlib.repr(inner["format"])
-        raise ModelFileError(f"format {told} is unknown, this bayeskit reads up to {FORMAT}; install a newer one")
+        unknown = reprlib.repr(inner["format"])
+        raise ModelFileError(f"format {unknown} is unknown, this bayeskit reads up to {FORMAT}; install a newer one")
     if inner.keys() != {"format", "header", "sha256"} or not isinstance(inner["header"], dict):
         raise ModelFileError(f"the metadata is not format, header and sha256; {_DAMAGED}")
     return inner["format"], inner["header"], tensors

@@ -69,9 +69,9 @@ def upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str
     if "parts" not in header:
         return _upgrade(header, tensors)
     parts, names = {}, {name: name for name in tensors if name.startswith("numbers/")}
-    for part, told in header["parts"].items():
+    for part, record in header["parts"].items():
         mine = [name.removeprefix(f"{part}/") for name in tensors if name.startswith(f"{part}/")]
-        parts[part], found = _upgrade(told, mine)
+        parts[part], found = _upgrade(record, mine)
         names |= {f"{part}/{old}": f"{part}/{new}" for old, new in found.items()}
     kept = {name: value for name, value in header.items() if name != "numbers"}
     return {

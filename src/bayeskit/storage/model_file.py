@@ -121,8 +121,8 @@ def load(path: FilePath) -> Read:
 
 def unpack(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
-    told = parse_fields(Header, header)
-    return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
+    parsed = parse_fields(Header, header)
+    return _model(parsed, arrays), estimator_of(parsed.model), settings_of(parsed.settings)
 
 
 @contextmanager
@@ -138,18 +138,18 @@ def doubts(path: FilePath) -> Iterator[None]:
 
 def tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    told = parse_fields(Header, header)
+    parsed = parse_fields(Header, header)
     (d,) = shapes["names.ends"]
     parts = tuple(
-        (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(told))
+        (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(parsed))
     )
     blank = Alike(Column("", "nominal", "", ""), tuple(name for _, names in parts for name in names))
-    empty = Model.statistic(_counting(Naive((), parts), told), Schema(blank))(0)
+    empty = Model.statistic(_counting(Naive((), parts), parsed), Schema(blank))(0)
     counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
     whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
-    tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
-    ranged = ("ranges.low", "ranges.high") if told.ranged else ()
-    stepped = ("ranges.decimals",) if told.ranged and told.stepped else ()
+    tuned = ("tuning.weight", "tuning.bias") if parsed.tuned else ()
+    ranged = ("ranges.low", "ranges.high") if parsed.ranged else ()
+    stepped = ("ranges.decimals",) if parsed.ranged and parsed.stepped else ()
     spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged, *stepped), np.dtype(np.float64))}
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}

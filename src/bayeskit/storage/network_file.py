@@ -75,7 +75,7 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
     network = fitted.network
     arrays = _arrays(network)
     counted, rows = fitted.counted, fitted.rows
-    told = {} if counted is None else {c.name: c for c in counted.schema.columns}
+    columns = {} if counted is None else {c.name: c for c in counted.schema.columns}
     if counted is not None:  # the tables follow from the counts
         for name in ("probabilities", *(f"numbers.{part}" for part in LINEAR)):
             arrays.pop(name, None)
@@ -88,8 +88,8 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
     header = Header(
         KIND,
         "counts" if counted is not None else "rows" if rows is not None else "tables",
-        tuple(node in declared or bool(told.get(node) and told[node].order) for node in network.nodes),
-        tuple(told[node].levels if node in told else () for node in network.nodes),
+        tuple(node in declared or bool(columns.get(node) and columns[node].order) for node in network.nodes),
+        tuple(columns[node].levels if node in columns else () for node in network.nodes),
         fitted.recipe,
         bool(network.cuts),
         tuple(node in network.normals for node in network.nodes) if network.normals else (),
@@ -107,9 +107,9 @@ def digest(network: Network) -> str:
 
 def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
-    told, arrays = container.read(path, _tensor_spec)
+    record, arrays = container.read(path, _tensor_spec)
     try:
-        header = parse_fields(Header, told)
+        header = parse_fields(Header, record)
         fitted = _read_fitted(header, arrays)
         if header.digest is not None and digest(fitted.network) != header.digest:
             raise ModelFileError("its digest does not fit its content")
@@ -138,12 +138,12 @@ def _arrays(network: Network) -> dict[str, Array]:
         arrays[f"{name}.text"], arrays[f"{name}.ends"] = container.pack(lines)
     parents = [network.graph.parents[node] for node in network.nodes]
     arrays["states.sizes"] = np.array([network.sizes.get(node, 0) for node in network.nodes], dtype=np.int64)
-    arrays["parents"] = np.array([number[p] for some in parents for p in some], dtype=np.int64)
-    arrays["parents.sizes"] = np.array([len(some) for some in parents], dtype=np.int64)
+    arrays["parents"] = np.array([number[p] for members in parents for p in members], dtype=np.int64)
+    arrays["parents.sizes"] = np.array([len(members) for members in parents], dtype=np.int64)
     if network.cuts:
         cuts = [network.cuts.get(node) for node in network.nodes]
-        arrays["cuts"] = np.array([c for some in cuts if some for c in some], dtype=np.float64)
-        arrays["cuts.sizes"] = np.array([-1 if some is None else len(some) for some in cuts], dtype=np.int64)
+        arrays["cuts"] = np.array([c for members in cuts if members for c in members], dtype=np.float64)
+        arrays["cuts.sizes"] = np.array([-1 if members is None else len(members) for members in cuts], dtype=np.int64)
     for part, fields in LINEAR.items() if network.normals else ():
         arrays[f"numbers.{part}"] = np.concatenate([fields(network.normals[n]).ravel() for n in network.numbers])
     tables = [network.tables[n].probabilities.ravel() for n in network.coded]
@@ -151,9 +151,9 @@ def _arrays(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _tensor_spec(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def _tensor_spec(record: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    header = parse_fields(Header, told)
+    header = parse_fields(Header, record)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
@@ -181,17 +181,17 @@ def _tensor_spec(told: Mapping[str, object], shapes: container.Shapes) -> contai
 def _read_fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     nodes, lines = (container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS)
     parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
-    graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
+    graph = Graph({node: tuple(values) for node, values in zip(nodes, parents, strict=True)})
     states = _split([key_of(line) for line in lines], arrays["states.sizes"], nodes)
     number = dict(zip(nodes, header.numbers or (False,) * len(nodes), strict=True))
-    levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True) if not number[node]}
-    if any(number[node] and some for node, some in zip(nodes, states, strict=True)):
+    levels = {node: Levels(tuple(values)) for node, values in zip(nodes, states, strict=True) if not number[node]}
+    if any(number[node] and values for node, values in zip(nodes, states, strict=True)):
         raise ModelFileError("a number has states")
-    if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
+    if len(graph.nodes) != len(nodes) or any(len(values.index) < len(values) for values in levels.values()):
         raise ModelFileError("a node or a state occurs twice")
     recipe, cuts = header.recipe, _read_cuts(arrays, nodes) if header.cut else {}
-    for node, some in interval_levels(cuts).items():
-        if some != levels[node]:
+    for node, values in interval_levels(cuts).items():
+        if values != levels[node]:
             raise ModelFileError(f"the states of {node!r} are not the intervals of its cuts")
     if header.kept != "tables" and (recipe.method == COUNTS) != (header.kept == "counts"):
         raise ModelFileError("its tables were learned in another way than from what is kept")
@@ -231,7 +231,7 @@ def _read_normals(arrays: Mapping[str, Array], graph: Graph, levels: Mapping[str
 def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels], names: tuple[str, ...]) -> DistinctRows:
     """The rows that EM learned from."""
     codes = arrays["rows.codes"]
-    sizes = np.array([len(some) for some in levels.values()])
+    sizes = np.array([len(known) for known in levels.values()])
     if codes.ndim != 2 or len(codes) != len(sizes):
         raise ModelFileError("its rows do not fit its nodes")
     if (codes < -1).any() or (codes >= sizes[:, None]).any():
@@ -258,8 +258,8 @@ def _read_cuts(arrays: Mapping[str, Array], nodes: list[str]) -> dict[str, tuple
     parts = _split(arrays["cuts"], np.maximum(sizes, 0), nodes)
     if (sizes < -1).any():
         raise ModelFileError("a node has less cuts than none")
-    some = {node: part.tolist() for node, part, size in zip(nodes, parts, sizes.tolist(), strict=True) if size >= 0}
-    return {node: ascending(cuts, f"node {node!r}") if cuts else () for node, cuts in some.items()}
+    by_node = {node: part.tolist() for node, part, size in zip(nodes, parts, sizes.tolist(), strict=True) if size >= 0}
+    return {node: ascending(cuts, f"node {node!r}") if cuts else () for node, cuts in by_node.items()}
 
 
 def _read_counts(

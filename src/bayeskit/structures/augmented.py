@@ -115,22 +115,22 @@ def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
     down, across = np.where(turned, 1, second), np.where(turned, second, 1)  # from cell to cell
     counts, begin = pairs.cells.to_float(), pairs.layout.offset[:-1]
     largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
-    told, weight = np.zeros(len(begin)), np.zeros(len(begin))
+    information, weight = np.zeros(len(begin)), np.zeros(len(begin))
     shapes, which = np.unique(height << 32 | width, return_inverse=True)
     for shape in range(len(shapes)):  # those of equal shape together, side by side
-        some = np.flatnonzero(which == shape)
-        h, w = int(height[some[0]]), int(width[some[0]])
+        alike = np.flatnonzero(which == shape)
+        h, w = int(height[alike[0]]), int(width[alike[0]])
         row, column = np.divmod(np.arange(h * w)[:, None], w)
-        place = begin[some] + row * down[some] + column * across[some]
+        place = begin[alike] + row * down[alike] + column * across[alike]
         for mass in counts:
-            share = mass[place].reshape(h, w, len(some)) / largest
+            share = mass[place].reshape(h, w, len(alike)) / largest
             rows, columns = share.sum(axis=1), share.sum(axis=0)
             group = rows.sum(axis=0)
-            told[some] += times_log(share).sum(axis=(0, 1)) + times_log(group)
-            told[some] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
-            weight[some] += group
-    told = told / np.maximum(weight, 5e-324)
-    return np.where(told > NOTHING, told, 0.0), weight * largest
+            information[alike] += times_log(share).sum(axis=(0, 1)) + times_log(group)
+            information[alike] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
+            weight[alike] += group
+    information = information / np.maximum(weight, 5e-324)
+    return np.where(information > NOTHING, information, 0.0), weight * largest
 
 
 def relevance(levels: Tables) -> Float:
@@ -140,10 +140,10 @@ def relevance(levels: Tables) -> Float:
     largest = max(float(counts.max(initial=0.0)), 5e-324)
 
     share, d = counts / largest, len(levels.tables)
-    told = sum_by_place(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
+    information = sum_by_place(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
     groups = np.array([sum_by_place(table, row, d) for row in share]).reshape(len(share), d)
-    told += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
-    return np.maximum(told, 0.0) * largest
+    information += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
+    return np.maximum(information, 0.0) * largest
 
 
 def sum_by_place(place: Int, terms: Float, places: int) -> Float:
@@ -248,11 +248,11 @@ class Augmented(Smoothed):
         arcs = self._arcs(statistic)
         number = statistic["pairs"].layout.members.number
         ordered = [sorted((j, *parents)) for j, parents in enumerate(arcs)]
-        asked = [number[names[some[0]], names[some[1]]] for some in ordered if len(some) > 1]
+        asked = [number[names[family[0]], names[family[1]]] for family in ordered if len(family) > 1]
         pairs = statistic["pairs"].counts(asked)
-        for j, (parents, some) in enumerate(zip(arcs, ordered, strict=True)):
+        for j, (parents, family) in enumerate(zip(arcs, ordered, strict=True)):
             if not parents:
                 yield (), statistic["levels"].table(j).to_float()
             else:
                 counts = next(pairs)
-                yield parents, counts if some[1] == j else counts.swapaxes(1, 2)
+                yield parents, counts if family[1] == j else counts.swapaxes(1, 2)

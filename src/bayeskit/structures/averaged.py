@@ -172,8 +172,8 @@ class AveragedDensity(Density):
         alone = mean_of(self._members(codes), out)
         if len(alone):
             naive = out[alone]  # a copy, added to column by column as naive Bayes does
-            some = np.ascontiguousarray(codes[:, alone])
-            _core.lookup_tables(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
+            rows = np.ascontiguousarray(codes[:, alone])
+            _core.lookup_tables(rows, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
             out[alone] = naive
 
     def _members(self, codes: Code) -> Iterator[Member]:

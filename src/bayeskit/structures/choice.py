@@ -66,7 +66,7 @@ class FamilyTrial:
             why = refused[0][1] or self.rows.refusal(refused[0][0])
             raise InputError(f"column {self.name!r} takes none of the families tried: {why}")
         tried.sort(key=lambda t: (-t[1].score, t[0]))
-        return tuple(some for _, some in tried), tuple(refused)
+        return tuple(trial for _, trial in tried), tuple(refused)
 
     @property
     def scores(self) -> tuple[Tried, ...]:
@@ -167,10 +167,10 @@ class Choice(Likelihood[Bins]):
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
+        scores = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
             FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).check()
-            for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
+            for j, (name, known) in enumerate(zip(statistic.columns, scores, strict=True))
         )
 
 

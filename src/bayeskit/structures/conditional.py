@@ -43,15 +43,15 @@ class Margin:
     def from_counts(cls, tables: Sequence[Float], smoothing: float, smooth_unseen: bool) -> list[Margin]:
         """From counts (K, m) of each; those of equal shape are worked out together."""
         out: dict[int, Margin] = {}
-        for some in group_equal([counts.shape for counts in tables]):
-            counts = np.stack([tables[t] for t in some])
+        for alike in group_equal([counts.shape for counts in tables]):
+            counts = np.stack([tables[t] for t in alike])
             m, total = counts.shape[-1], counts.sum(axis=-1, keepdims=True)
             share = (counts + smoothing) / (total + smoothing * m)
             others = (np.maximum(counts - 1, 0) + smoothing) / (np.maximum(total - 1, 0) + smoothing * m)
             new = smoothing / (total[..., 0] + smoothing * (m + 1)) if smooth_unseen and m else None
             pooled = counts.sum(axis=1) + 1
             pooled /= pooled.sum(axis=-1, keepdims=True)
-            for i, t in enumerate(some):
+            for i, t in enumerate(alike):
                 unseen = None if new is None else new[i]
                 out[t] = cls(counts[i], share[i], others[i], pooled[i], smoothing, unseen)
         return [out[t] for t in range(len(tables))]
@@ -108,9 +108,9 @@ class Conditional:
         ]
         most = [counts.ndim - 2 for counts in tables]
         for used in range(1, max(most, default=0) + 1):
-            some = [t for t, m in enumerate(most) if m == used or (m > used and penalty is not None)]
-            first = [_last(tables[t], used) for t in some]
-            for t, found in zip(some, cls._shrink(first, [children[t] for t in some], strength, backoff), strict=True):
+            deep = [t for t, m in enumerate(most) if m == used or (m > used and penalty is not None)]
+            first = [_last(tables[t], used) for t in deep]
+            for t, found in zip(deep, cls._shrink(first, [children[t] for t in deep], strength, backoff), strict=True):
                 if penalty is None or found.score - used * price[t] > top[t]:
                     best[t], top[t] = found, found.score - used * price[t]
         return best
@@ -133,18 +133,18 @@ class Conditional:
             known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
         lean = cells.best(known, strengths)
         out: dict[int, Conditional] = {}
-        for some in group_equal([counts.shape for counts in tables]):
-            counts = np.stack([tables[t] for t in some])
-            s, part, pseudo = (_down(of[some], counts.ndim) for of in (lean.strength, lean.part, shared))
-            base = _across(np.stack([bases[t] for t in some]), counts.ndim)
+        for alike in group_equal([counts.shape for counts in tables]):
+            counts = np.stack([tables[t] for t in alike])
+            s, part, pseudo = (_down(of[alike], counts.ndim) for of in (lean.strength, lean.part, shared))
+            base = _across(np.stack([bases[t] for t in alike]), counts.ndim)
             if backoff == BOTH:  # P(x | parents) of all classes, shrunk toward P(x)
                 whole = counts.sum(axis=1, keepdims=True)
-                pooled = _down(np.stack([children[t].pooled for t in some]), counts.ndim)
+                pooled = _down(np.stack([children[t].pooled for t in alike]), counts.ndim)
                 of_all = (whole + pseudo * pooled) / (whole.sum(axis=-1, keepdims=True) + pseudo)
                 base = part * base + (1 - part) * of_all
             within = counts.sum(axis=-1, keepdims=True)
             share = (counts + s * base) / (within + s)
-            for i, t in enumerate(some):
+            for i, t in enumerate(alike):
                 out[t] = cls(share[i], within[i], float(lean.strength[t]), float(lean.score[t]))
         return [out[t] for t in range(len(tables))]
 
@@ -163,15 +163,15 @@ class Conditional:
         """
         out: dict[int, Float] = {}
         smooth = [child.unseen is not None for child in children]
-        for some in group_equal([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
+        for alike in group_equal([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
             share, within = (
-                np.stack(each) for each in zip(*((found[t].share, found[t].within) for t in some), strict=True)
+                np.stack(each) for each in zip(*((found[t].share, found[t].within) for t in alike), strict=True)
             )
-            axes, child = share.ndim, [children[t] for t in some]
+            axes, child = share.ndim, [children[t] for t in alike]
             front = np.ones((*share.shape[:-1], FRONT))
             alone = _across(np.stack([c.fronted for c in child]), axes)
-            if smooth[some[0]]:
-                s = _down(np.array([found[t].strength for t in some]), axes)
+            if smooth[alike[0]]:
+                s = _down(np.array([found[t].strength for t in alike]), axes)
                 lean = 1 / (within / s + 1)  # s / (within + s), also where s is inf
                 front[..., :1] = lean * alone[..., :1]
             table = np.concatenate([front, share], axis=-1)
@@ -180,10 +180,10 @@ class Conditional:
                 shape[axis] = FRONT
                 table = np.concatenate([np.broadcast_to(alone, shape), table], axis=axis)
             table[..., 1] = 1.0  # shares sum to one but for rounding, and a missing value must say nothing at all
-            if not smooth[some[0]]:
+            if not smooth[alike[0]]:
                 table[..., 0] = 1.0
             logs = np.log(np.maximum(np.moveaxis(table, 1, -1), TINY))
-            out |= {t: logs[i] for i, t in enumerate(some)}
+            out |= {t: logs[i] for i, t in enumerate(alike)}
         return [out[t] for t in range(len(found))]
 
 

@@ -81,9 +81,9 @@ class Correction:
             ):
                 raise InputError(f"the correction of column {column.name!r} does not fit its levels")
         for pair in self.pairs:
-            cells = [max(some, default=-1) + 1 for some in pair.groups]
+            cells = [max(groups, default=-1) + 1 for groups in pair.groups]
             apart = pair.names[0] != pair.names[1] and all(name in known for name in pair.names)
-            low = min((min(some, default=0) for some in pair.groups), default=0)
+            low = min((min(groups, default=0) for groups in pair.groups), default=0)
             if not apart or low < 0 or unpack(pair.table).size != cells[0] * cells[1] * len(self.classes):
                 raise InputError(f"the correction of columns {' and '.join(pair.names)} does not fit their groups")
 

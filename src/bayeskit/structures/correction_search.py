@@ -112,15 +112,15 @@ class CorrectionSearch:
         """How much the evidence of each column counts, and the rows with what that says of them."""
         n, p = len(self.label), len(self.classes)
         strengths, _ = evidence_strengths(self.counts)
-        some = int(min(n, WEIGHED, max(CELLS // (len(self.names) * p), 200)))
+        rows = int(min(n, WEIGHED, max(CELLS // (len(self.names) * p), 200)))
         total = np.bincount(self.label, self.units.weight, minlength=p)
         base = np.log((total + 0.5) / (total.sum() + 0.5 * p))
-        terms = np.stack([self.evidence(j, s, some) for j, s in enumerate(strengths.tolist())], axis=1)
-        seen = Evidence.of(terms, base, self.label[:some], self.units.weight[:some])
+        terms = np.stack([self.evidence(j, s, rows) for j, s in enumerate(strengths.tolist())], axis=1)
+        seen = Evidence.of(terms, base, self.label[:rows], self.units.weight[:rows])
         weight, _ = seen.fit(np.full(len(self.names), seen.temperature()), TOWARD, FIRM)
         scores = np.tile(base, (n, 1))
         for j, s in enumerate(strengths.tolist()):
-            scores += weight[j] * (terms[:, j] if some == n else self.evidence(j, s, n))
+            scores += weight[j] * (terms[:, j] if rows == n else self.evidence(j, s, n))
         offset = np.cumsum([0, *(FRONT + size for size in self.sizes)], dtype=np.int64)
         nothing = np.zeros(int(offset[-1]))
         return weight, PenalisedRows(self.codes, offset, scores, self.label, nothing, nothing)
@@ -131,7 +131,7 @@ class CorrectionSearch:
         mass = self.units.weight[: len(few.label)]
         units = Units(np.ascontiguousarray(self.units.words[:, : len(mass)]), few.label, mass)
         place = units.places(FOLDS)
-        tested = [units.dealt(place, FOLDS, fold) for fold in range(FOLDS if mass.sum() <= FEW else 1)]
+        tested = [units.weigh_fold(place, FOLDS, fold) for fold in range(FOLDS if mass.sum() <= FEW else 1)]
         losses: list[float] = []
         tables: list[list[Float]] = []
         for ridge in RIDGES:
@@ -148,11 +148,11 @@ class CorrectionSearch:
             return RIDGES[best], 0, 1.0
         chosen = [pairs.best(made, t, mass - test, most) for test, t in zip(tested, tables[best], strict=True)]
         lowest, wanted = losses[best], (RIDGES[best], 0, 1.0)
-        wider = [some.extend(table) for some, table in zip(chosen, tables[best], strict=True)]
+        wider = [pairs_of.extend(table) for pairs_of, table in zip(chosen, tables[best], strict=True)]
         for ridge in PAIRED:
             loss = 0.0
-            for i, (some, test) in enumerate(zip(chosen, tested, strict=True)):
-                wide = some.join(made, ridge)
+            for i, (pairs_of, test) in enumerate(zip(chosen, tested, strict=True)):
+                wide = pairs_of.join(made, ridge)
                 wider[i] = wide.fit(mass - test, wider[i], ROUGH)
                 loss += wide.loss(wider[i], test)
             if loss >= lowest:

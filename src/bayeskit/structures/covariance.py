@@ -203,9 +203,9 @@ def _dependent(covariance: Float, total: Float) -> tuple[int, ...]:
 
 def refuse_singular(found: list[tuple[int, ...]], weight: Float, columns: Sequence[str], labels: Array | None) -> None:
     """Say which class and which columns leave a covariance without an inverse."""
-    for k, some in enumerate(found):
-        if some and weight[k] > 0:
-            _refuse(f"class {k if labels is None else labels.tolist()[k]!r}", some, columns)
+    for k, singular in enumerate(found):
+        if singular and weight[k] > 0:
+            _refuse(f"class {k if labels is None else labels.tolist()[k]!r}", singular, columns)
 
 
 def _refuse(what: str, dependent: tuple[int, ...], columns: Sequence[str]) -> None:

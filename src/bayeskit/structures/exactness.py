@@ -50,9 +50,9 @@ class Exactness:
     def __str__(self) -> str:
         if not self.held and not self.lost:
             return "learning, forgetting and merging are exact, bit for bit"
-        told = [f"held as an earlier fit chose them: {', '.join(self.held)}"] if self.held else []
-        told += [f"as coarse as rows learned before made them: {', '.join(self.lost)}"] if self.lost else []
-        return f"counts are exact; {'; '.join(told)}"
+        exceptions = [f"held as an earlier fit chose them: {', '.join(self.held)}"] if self.held else []
+        exceptions += [f"as coarse as rows learned before made them: {', '.join(self.lost)}"] if self.lost else []
+        return f"counts are exact; {'; '.join(exceptions)}"
 
 
 def _lost(statistic: object) -> Iterator[str]:

@@ -103,19 +103,19 @@ def check_step(largest: float, step: float) -> None:
 
 def _mark_allowed(bins: Bins, families: Sequence[AnyFamily]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
-    some = np.flatnonzero(np.diff(bins.offset))
+    filled = np.flatnonzero(np.diff(bins.offset))
     out: Bool = np.tile([not family.point_mass for family in families], (len(bins.columns), 1))
-    if not len(some):
+    if not len(filled):
         return out
-    begin = bins.offset[some]
-    outermost = bins.centres[np.stack([begin, bins.offset[some + 1] - 1])]
+    begin = bins.offset[filled]
+    outermost = bins.centres[np.stack([begin, bins.offset[filled + 1] - 1])]
     whole = np.logical_and.reduceat(bins.centres == np.floor(bins.centres), begin)
     zero = np.add.reduceat(np.where(bins.edges == 0, bins.pooled, 0.0), begin) / np.add.reduceat(bins.pooled, begin)
     for place, family in enumerate(families):
         support = family.support
         ends = support.inside(outermost).all(axis=0)
         fits = ends & whole if support.integer else ends
-        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if family.point_mass else fits
+        out[filled, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if family.point_mass else fits
     return out
 
 

@@ -147,7 +147,7 @@ class TreeSearch:
         place, weight = self.units.places(FOLDS), self.units.weight
         judged = []
         for fold in range(FOLDS if len(weight) <= FEW else 1):
-            test = self.units.dealt(place, FOLDS, fold)
+            test = self.units.weigh_fold(place, FOLDS, fold)
             trees = self._grown(weight - test, min(TRIED, settings.trees), settings.seed)
             asked = np.flatnonzero(test > 0)
             nodes = NodeWeights.of(trees, self._counts(trees, weight - test))

@@ -93,7 +93,7 @@ class Full(Likelihood[Product]):
         singular = normals.covariance.singular(numbers.total) if len(numbers.columns) else []
         if not self.shrinkage:
             refuse_singular(singular, numbers.weight, numbers.columns, context.labels)
-        regularised = tuple(tuple(numbers.columns[j] for j in some) for some in singular)
+        regularised = tuple(tuple(numbers.columns[j] for j in places) for places in singular)
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
         parts = tuple(dict.fromkeys((*_numeric(statistic).columns, *cells.columns)))
         return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
@@ -313,12 +313,12 @@ class FullDensity(SupportsLeftOut):
         out = np.zeros((len(points), len(self.columns), self.classes))
         for there, chosen in points.patterns():
             rows = np.arange(len(points)) if chosen is None else chosen
-            some = order[there[order]]
-            if len(some):
+            present = order[there[order]]
+            if len(present):
                 matrix, numbers = self.normals.covariance.matrix, self.normals.numbers
-                factor = factor_of(some, matrix, numbers.mean, numbers.shift)
+                factor = factor_of(present, matrix, numbers.mean, numbers.shift)
                 white = factor.whiten(points.z[rows])  # (n, K, o)
-                log = factor.sizes - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[some] * LOG_2
+                log = factor.sizes - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[present] * LOG_2
                 which = np.array(place)[there[order]]
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out

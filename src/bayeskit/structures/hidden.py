@@ -128,9 +128,9 @@ class NetworkedDensity(Factored):
             self._look_up(codes, out)
             return
         plain, rest = np.flatnonzero(~hidden), np.flatnonzero(hidden)
-        some = out[plain]
-        self._look_up(np.ascontiguousarray(codes[:, plain]), some)
-        out[plain] = some
+        complete = out[plain]
+        self._look_up(np.ascontiguousarray(codes[:, plain]), complete)
+        out[plain] = complete
         out[rest] += self._sum_out(np.ascontiguousarray(codes[:, rest]))
 
     def _codes(self, block: Block) -> Code:

@@ -71,7 +71,7 @@ class Joined(Discrete):
         return self.sets
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
-        joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
+        joined = (self.tried or ()) if self.sets is None else [subset for subset in self.sets if len(subset) > 1]
         return {"levels": [(name,) for name in columns], "sets": joined}
 
     def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
@@ -83,17 +83,17 @@ class Joined(Discrete):
         alone = dict(zip(levels.tables, _gains(levels), strict=True))
         if self.tried is None:
             return replace(self, tried=self._able(alone, levels.sizes, statistic.groups))
-        told = alone | dict(zip(self.tried, _gains(statistic["sets"]), strict=True))
-        more = {some: told[some] - max(0.0, *(told.get(s, 0.0) for s in _within(some))) for some in self.tried}
+        gain = alone | dict(zip(self.tried, _gains(statistic["sets"]), strict=True))
+        more = {subset: gain[subset] - max(0.0, *(gain.get(s, 0.0) for s in _within(subset))) for subset in self.tried}
         return replace(self, tried=(), sets=(*alone, *_best(more, self.most)))
 
     def _able(self, alone: Mapping[Set, float], sizes: Mapping[str, int], classes: int) -> tuple[Set, ...]:
         """The sets of the columns that tell most, but those of many cells."""
-        several = [some for some in alone if sizes[some[0]] > 1]
-        best = set(_best({some: alone[some] for some in several}, WIDTH))
-        columns = [some[0] for some in several if some in best]
-        made = (some for size in range(2, self.n + 1) for some in combinations(columns, size))
-        return tuple(some for some in made if classes * prod(sizes[name] for name in some) <= CELLS)
+        several = [subset for subset in alone if sizes[subset[0]] > 1]
+        best = set(_best({subset: alone[subset] for subset in several}, WIDTH))
+        columns = [subset[0] for subset in several if subset in best]
+        made = (subset for size in range(2, self.n + 1) for subset in combinations(columns, size))
+        return tuple(subset for subset in made if classes * prod(sizes[name] for name in subset) <= CELLS)
 
     def fit(self, statistic: Sliced, context: Context) -> RatioDensity:
         names = statistic.slices.columns
@@ -102,27 +102,27 @@ class Joined(Discrete):
         counted: dict[Set, Float] = {}
         for tables in (statistic["levels"], statistic["sets"]):
             counted |= dict(zip(tables.tables, tables.counts(range(len(tables.tables))), strict=True))
-        counts = [counted[some] for some in kept]
+        counts = [counted[subset] for subset in kept]
         strengths, _ = evidence_strengths(counts)
         logs = [class_evidence(table, strength) for table, strength in zip(counts, strengths.tolist(), strict=True)]
-        members = [tuple(place[name] for name in some) for some in kept]
+        places = [tuple(place[name] for name in subset) for subset in kept]
         sizes = [statistic["levels"].sizes[name] for name in names]
-        density = RatioDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
-        told = [some for some in kept if any(statistic["levels"].sizes[name] > 1 for name in some)]
-        copies = sum(map(len, told)) / max(len({name for some in told for name in some}), 1)
+        density = RatioDensity.of(statistic.slices, places, sizes, logs, statistic.groups, strengths.tolist())
+        several = [subset for subset in kept if any(statistic["levels"].sizes[name] > 1 for name in subset)]
+        copies = sum(map(len, several)) / max(len({name for subset in several for name in subset}), 1)
         return replace(density, scale=1 / max(copies, 1.0))
 
 
 def _best(gains: Mapping[Set, float], most: int) -> list[Set]:
     """The sets of most gain, the best first."""
     sets = list(gains)
-    order = best_first(np.array(list(gains.values()), dtype=np.float64), [tuple(sorted(some)) for some in sets])
+    order = best_first(np.array(list(gains.values()), dtype=np.float64), [tuple(sorted(subset)) for subset in sets])
     return [sets[j] for j in order[:most]]
 
 
-def _within(some: Set) -> Sequence[Set]:
+def _within(subset: Set) -> Sequence[Set]:
     """The sets of one column less."""
-    return list(combinations(some, len(some) - 1))
+    return list(combinations(subset, len(subset) - 1))
 
 
 def _gains(tables: Tables) -> list[float]:

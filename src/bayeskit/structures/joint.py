@@ -161,9 +161,9 @@ class Joint:
         rows = np.flatnonzero(hidden.any(axis=1))
         if not len(rows):
             return
-        some, each = distinct(np.where(hidden, -1, codes)[rows])
+        patterns, each = distinct(np.where(hidden, -1, codes)[rows])
         order = np.argsort(each, kind="stable")
-        for one, mine in zip(some, np.split(order, np.cumsum(np.bincount(each))[:-1]), strict=True):
+        for one, mine in zip(patterns, np.split(order, np.cumsum(np.bincount(each))[:-1]), strict=True):
             yield rows[mine], ((self.cells == one) | (one == -1)).all(axis=1)
 
     def log(self, codes: Int, own: LeftOutRows | None = None) -> Float:
@@ -261,13 +261,13 @@ class Joint:
         empty = np.isneginf(np.logaddexp(logs, every))  # a class without rows and smoothing: all cells alike
         margins, more = [], []
         for j, size in enumerate(self.sizes.tolist()):
-            some = np.repeat(nothing, size + 2, axis=0)
-            some[:, j] = [-2 if self.smooth_unseen else -1, -1, *range(size)]
+            codes = np.repeat(nothing, size + 2, axis=0)
+            codes[:, j] = [-2 if self.smooth_unseen else -1, -1, *range(size)]
             with np.errstate(invalid="ignore"):
-                margins.append(np.nan_to_num(self.spare(some, weight) - base, nan=0.0))
-                whole = self.all_spare(some, np.repeat(weight[None], len(some), axis=0))
+                margins.append(np.nan_to_num(self.spare(codes, weight) - base, nan=0.0))
+                whole = self.all_spare(codes, np.repeat(weight[None], len(codes), axis=0))
                 more.append(np.nan_to_num(whole + np.zeros_like(margins[-1]) - every, nan=0.0))
-            margins[-1][:, empty] = np.where(some[:, j] < 0, 0.0, -np.log(size))[:, None]
+            margins[-1][:, empty] = np.where(codes[:, j] < 0, 0.0, -np.log(size))[:, None]
             more[-1][:, empty] = 0.0
         return PortableCells(
             tuple(self.cells[h] for h in held),

@@ -64,7 +64,7 @@ class Naive:
     def factor_names(self) -> Sequence[Any]:
         """What weights belong to once it is fitted: the columns, or sets of them."""
         sets = [family.factor_sets for family, _ in self.components]
-        return next((some for some in sets if some is not None), self.columns)
+        return next((names for names in sets if names is not None), self.columns)
 
     @property
     def family_of(self) -> dict[str, list[Likelihood[Any]]]:
@@ -170,7 +170,7 @@ class NaiveDensity(Sum, SupportsLeftOut):
 
     @property
     def regularised(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(some for d in self.densities for some in d.regularised)
+        return tuple(columns for d in self.densities for columns in d.regularised)
 
     @property
     def overlap(self) -> Float | None:

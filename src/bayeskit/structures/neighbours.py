@@ -187,16 +187,16 @@ class NeighbourDensity(SupportsLeftOut):
         numbers = [inputs.number(n) for n in schema.numeric] + [where(codes[n] < 0, np.nan, codes[n]) for n in ranked]
         plain = [codes[n] for n in schema.coded if n not in ranked]
         d = len(metric.scale)
-        some, others = np.flatnonzero(metric.used[:d]), np.flatnonzero(metric.used[d:])
+        measured, others = np.flatnonzero(metric.used[:d]), np.flatnonzero(metric.used[d:])
         ranks = np.append(np.ones(d - np.count_nonzero(metric.ordinal)), metric.ordinal[metric.ordinal > 0])
         points = self._points
         node = NeighbourNode(
-            (np.ldexp(metric.scale, -metric.exponent) / ranks)[some],
-            points.numbers[:, some],
+            (np.ldexp(metric.scale, -metric.exponent) / ranks)[measured],
+            points.numbers[:, measured],
             points.codes[:, others].astype(np.int64),
             self._weights,
             rows.group,
-            np.append(metric.weight[some], metric.level_weight[others]),
+            np.append(metric.weight[measured], metric.level_weight[others]),
             self.statistic.groups,
             self.likelihood.k,
             1 if metric.name in ("manhattan", "gower") else 2,
@@ -205,9 +205,9 @@ class NeighbourDensity(SupportsLeftOut):
             self.likelihood.pseudo,
             DISTANCE_TIE,
         )
-        asked = [numbers[j] for j in some.tolist()] + [plain[j] for j in others.tolist()]
+        asked = [numbers[j] for j in measured.tolist()] + [plain[j] for j in others.tolist()]
         names = self._names
-        chain = [names[j] for j in some.tolist()] + [names[d + j] for j in others.tolist()]
+        chain = [names[j] for j in measured.tolist()] + [names[d + j] for j in others.tolist()]
         return [Term((), Symbol("neighbours", node, *asked), chain=tuple(chain))]
 
     def _itself(self, block: Block) -> Int:
@@ -251,9 +251,9 @@ class NeighbourDensity(SupportsLeftOut):
     def _shares(self, block: Block) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
         for rows, space, around, totals in self._near(block):
-            share, some = self._share(space.rows, around, totals)
+            share, found = self._share(space.rows, around, totals)
             volume = self._log_volume(space, around)[:, None]
-            yield rows[some], share[some], totals[some], volume[some]
+            yield rows[found], share[found], totals[found], volume[found]
 
     def _share(self, points: Int, around: NearestPoints, totals: Float) -> tuple[Float, Bool]:
         """K_c / n_c, (n, K), and which rows have a neighbour, (n,)."""
@@ -270,9 +270,9 @@ class NeighbourDensity(SupportsLeftOut):
         out = np.zeros((block.rows, len(sizes), self.statistic.groups))
         for rows, space, around, totals in self._near(block):
             for i, k in enumerate(sizes):
-                share, some = self._share(space.rows, around.within(k), totals)
+                share, found = self._share(space.rows, around.within(k), totals)
                 with np.errstate(divide="ignore"):
-                    out[rows[some], i] = np.log(share[some])
+                    out[rows[found], i] = np.log(share[found])
         return out
 
     def stages(self, block: Block, owner: Mapping[str, int]) -> Float:
@@ -288,21 +288,21 @@ class NeighbourDensity(SupportsLeftOut):
         of_class = np.equal.outer(self.statistic.rows.group, np.arange(self.statistic.groups)) * weights[:, None]
         out = np.zeros((block.rows, max(owner.values(), default=-1) + 2, self.statistic.groups))
         for rows in blocks(block.rows, len(points)):
-            some, gaps = asked.at(rows), None
-            place = Queries(np.arange(len(some), dtype=np.float64)[:, None], some.codes[:, :0])
-            masses = PointWeights(weights, np.full(len(some), -1), np.zeros(len(some)))
+            queries, gaps = asked.at(rows), None
+            place = Queries(np.arange(len(queries), dtype=np.float64)[:, None], queries.codes[:, :0])
+            masses = PointWeights(weights, np.full(len(queries), -1), np.zeros(len(queries)))
             for stage in range(1, out.shape[1]):
                 columns = (mine == stage - 1) & self.metric.used
                 out[rows, stage] = out[rows, stage - 1]
                 if not columns.any():
                     continue
                 sheet = self.metric.comparing(points, columns)
-                more = sheet.gaps(Queries(some.numbers[:, columns[:d]], some.codes[:, columns[d:]]))
+                more = sheet.gaps(Queries(queries.numbers[:, columns[:d]], queries.codes[:, columns[d:]]))
                 gaps = more if gaps is None else gaps.with_more(more)
                 distance = sheet.lengths(gaps)
                 around = near(Measured(distance), place, self.likelihood.k, masses)
                 compared = np.isfinite(distance)
-                whole = np.tile(of_class.sum(axis=0), (len(some), 1)) if compared.all() else compared @ of_class
+                whole = np.tile(of_class.sum(axis=0), (len(queries), 1)) if compared.all() else compared @ of_class
                 share, there = self._share(every, around, whole)
                 with np.errstate(divide="ignore"):
                     out[rows, stage][there] = np.log(share[there])

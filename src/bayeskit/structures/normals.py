@@ -95,9 +95,9 @@ def mixture_log_density(joint: Joint, normals: Normals, points: Points, codes: I
     squares, constant = normals.squares(points, joint.find(codes))
     out = joint.log(codes) + constant - 0.5 * squares
     for rows, may_be in joint.partial(codes):
-        some = rows[(~np.isnan(points.z[rows])).any(axis=1)]
-        if len(some) and may_be.any():
-            out[some] = _mixture(joint, normals, points.at(some), codes[some], may_be)
+        partial = rows[(~np.isnan(points.z[rows])).any(axis=1)]
+        if len(partial) and may_be.any():
+            out[partial] = _mixture(joint, normals, points.at(partial), codes[partial], may_be)
     return out
 
 
@@ -219,13 +219,13 @@ class Downdate:
 
     def write(self, z: Float, which: Int, there: Bool, rows: Int, squares: Float, constant: Float) -> None:
         """Squares and constants of some of the rows, by the columns that are there, into the rows of a table."""
-        held, numbers, some = self.normals.covariance, self.normals.numbers, np.flatnonzero(there)
+        held, numbers, present = self.normals.covariance, self.normals.numbers, np.flatnonzero(there)
         classes = np.arange(len(numbers.weight)) if held.shape == "tied" else np.array([self.group])
-        value, vector = np.linalg.eigh(self.scaled[np.ix_(some, some)])
-        size = np.sqrt(held.target[some])
-        far = ((z[:, None, some] - numbers.mean[classes][:, some]) / size) @ vector  # (n, K', o)
+        value, vector = np.linalg.eigh(self.scaled[np.ix_(present, present)])
+        size = np.sqrt(held.target[present])
+        far = ((z[:, None, present] - numbers.mean[classes][:, present]) / size) @ vector  # (n, K', o)
         far[:, classes == self.group] *= self.moved[which, None, None]
-        u = self.away[np.ix_(which, some)] @ vector
+        u = self.away[np.ix_(which, present)] @ vector
         spread = self.times[which, None] * np.maximum(value, 0.0) + self.added[which, None]  # (n, o) of B
         with np.errstate(divide="ignore", invalid="ignore"):
             left = 1 - self.taken[which] * (u * u / spread).sum(axis=1)
@@ -235,7 +235,7 @@ class Downdate:
                 )
         cross = np.einsum("nko,no->nk", far, u / spread)
         near = np.einsum("nko,no->nk", far**2, 1 / spread) + (self.taken[which] / left)[:, None] * cross**2
-        units = numbers.shift[some].sum() * LOG_2 - len(some) / 2 * LOG_2PI - np.log(size).sum()
+        units = numbers.shift[present].sum() * LOG_2 - len(present) / 2 * LOG_2PI - np.log(size).sum()
         squares[np.ix_(rows, classes)] = near
         constant[np.ix_(rows, classes)] = (units - 0.5 * (np.log(spread).sum(axis=1) + np.log(left)))[:, None]
 

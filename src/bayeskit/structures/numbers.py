@@ -162,15 +162,15 @@ class Numbers:
         patterns = _patterns(statistic, origin, every, live)
         start = np.maximum(deviation**2, 1e-9 * total)
         covariance = np.zeros((len(mean), len(live), len(live)))
-        for k, some in enumerate(patterns):
-            if some:
-                mean[k], covariance[k] = likeliest(some, mean[k], np.diag(start[k]))
+        for k, found in enumerate(patterns):
+            if found:
+                mean[k], covariance[k] = likeliest(found, mean[k], np.diag(start[k]))
         return cls(*known, covariance, patterns)
 
     @property
     def missing(self) -> bool:
         """Whether rows with missing values were learned."""
-        return any(not p.there.all() for some in self.patterns for p in some)
+        return any(not p.there.all() for found in self.patterns for p in found)
 
     def without(self, k: int, z: Float, mass: float) -> Numbers:
         """The same without one row of class k."""
@@ -220,8 +220,8 @@ class Numbers:
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
-        some = _columns_of(moments, self.columns)
-        return some.present.to_float(), some.means(self.origin, self.shift)
+        chosen = _columns_of(moments, self.columns)
+        return chosen.present.to_float(), chosen.means(self.origin, self.shift)
 
 
 def _columns_of(moments: Moments, columns: tuple[str, ...]) -> Moments:
@@ -310,7 +310,7 @@ class Points:
         """The rows by which columns they hold: the columns (d,) and the rows of each pattern, None for all."""
         if not self.missing:
             return [(np.ones(len(self.columns), dtype=bool), None)]
-        some, each = distinct(~np.isnan(self.z))
+        masks, each = distinct(~np.isnan(self.z))
         order = np.argsort(each, kind="stable")
         groups = np.split(order, np.cumsum(np.bincount(each))[:-1])
-        return [(held.astype(bool), rows) for held, rows in zip(some, groups, strict=True)]
+        return [(held.astype(bool), rows) for held, rows in zip(masks, groups, strict=True)]

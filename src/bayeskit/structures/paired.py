@@ -65,8 +65,8 @@ class Paired(Averaged):
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         if self.chosen is None:
             return {"levels": [(name,) for name in columns]}
-        some = set(self.chosen)
-        triples = [three for three in combinations(columns, 3) if len(some.intersection(three)) > 1]
+        paired = set(self.chosen)
+        triples = [three for three in combinations(columns, 3) if len(paired.intersection(three)) > 1]
         return {**super().tables(columns), "triples": triples}
 
     def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
@@ -196,9 +196,9 @@ class PairedDensity(Density):
         codes = self.single.slices.codes(block)
         alone = mean_of(self._members(codes), out)
         if len(alone):
-            some = out[alone]
-            self.single.average(np.ascontiguousarray(codes[:, alone]), some)
-            out[alone] = some
+            naive = out[alone]
+            self.single.average(np.ascontiguousarray(codes[:, alone]), naive)
+            out[alone] = naive
 
     def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}

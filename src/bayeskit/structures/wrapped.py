@@ -113,8 +113,8 @@ class BackedOff(Wrapped):
         with np.errstate(divide="ignore"):
             pooled = np.logaddexp.reduce(terms + np.log(_shares(weights)), axis=2, keepdims=True)
             backed = np.logaddexp(terms + np.log(mine), pooled + np.log1p(-mine))
-        silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
-        return np.where(silent, 0.0, backed)
+        missing = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
+        return np.where(missing, 0.0, backed)
 
     def portable(self, inputs: Inputs) -> list[Term]:
         place = {name: j for j, name in enumerate(self.columns)}
@@ -128,7 +128,7 @@ class BackedOff(Wrapped):
             known, share, others = np.log(mine), np.log(share), np.log1p(-mine)
         value = term.value
         backed = np.logaddexp(value + known, together(value + share) + others)
-        silent = (largest(value) == 0) & (least(value) == 0)  # a missing value says nothing
+        missing = (largest(value) == 0) & (least(value) == 0)  # a missing value says nothing
         zeros, rest = term.limit.zeros, term.limit.rest
         size = -np.inf if term.limit.size is None else term.limit.size
         large = where(size > OVERFLOW, size, -np.inf)
@@ -139,7 +139,7 @@ class BackedOff(Wrapped):
         pooled = together(where(there, rest + share, -np.inf))
         left = np.logaddexp(where(there, rest + known, -np.inf), pooled + others)
         tail = None if term.tail is None else Tail(fewest, None if term.tail.size is None else smallest, left)
-        return Term(term.columns, backed, tail).mask(silent)
+        return Term(term.columns, backed, tail).mask(missing)
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:
         if len(self.columns) == 1:
