@@ -71,7 +71,8 @@ def merge_neighbours(old: Float, new: Float) -> tuple[Float, Float]:
     n, m = float(old.sum()), float(new.sum())
     count = int(np.clip(min(n / OLD, m / NEW), 2, GROUPS))
     group = np.searchsorted(np.arange(1, count) / count, (np.cumsum(old) - old) / n + 1e-12, side="right")
-    return np.bincount(group, old, minlength=count), np.bincount(group, new, minlength=count)
+    before, now = (np.bincount(group, counts, minlength=count).astype(np.float64) for counts in (old, new))
+    return before, now
 
 
 def homogeneity(old: Float, new: Float) -> float:
