@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Bool, KindsLike, TableLike, WeightsLike
+from bayeskit.arrays import Bool, Int, KindsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.network import Network
-from bayeskit.estimators.node_table import NodeKinds, NodeTable
-from bayeskit.memory import check_pairs
+from bayeskit.estimators.observed import Observed
 from bayeskit.model.open_table import OpenTable
-from bayeskit.networks.exploration import Completion, Exploration, check_count, graph_score
-from bayeskit.networks.fitted import DistinctRows
-from bayeskit.networks.graph import Graph
-from bayeskit.networks.hybrid_completion import HybridCompletion
+from bayeskit.networks.equivalence import Pattern
+from bayeskit.networks.exploration import SEARCHES, TESTED, Exploration, check_count, graph_score
 from bayeskit.networks.linear import check_arcs
-from bayeskit.networks.number_score import MixedScores
-from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
+from bayeskit.networks.skeleton import Skeleton, extend
 
 SHAKES = 10  # times the best graph is shaken
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: the score, and the way there, one arc at a time."""
+    """What a search found.
+
+    Attributes
+    ----------
+    score : float
+        Of the graph; NaN where rows with missing values were tested and not scored.
+    path : tuple
+        The way there, one arc at a time: "add", "drop" or "turn", parent, child and the score after it.
+    families : int
+        How many families were scored.
+    tests : int
+        How many tests of independence were made.
+    pattern : Pattern or None
+        What "pc" found: arcs, and edges that may go either way.
+    separators : dict
+        Of pairs of columns that "pc" found independent, given what.
+    """
 
     score: float
-    path: tuple[tuple[str, str, str, float], ...]  # "add", "drop" or "turn", parent, child, score after it
-    families: int  # how many were scored
+    path: tuple[tuple[str, str, str, float], ...]
+    families: int
+    tests: int = 0
+    pattern: Pattern | None = None
+    separators: Mapping[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
 
 
 def learn_network(
@@ -42,7 +57,7 @@ def learn_network(
     search: str = "hill-climb",
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
-    max_parents: int | None = None,
+    max_parents: int | Mapping[str, int] | None = None,
     restarts: int = 1,
     ess: float = 1.0,
     smoothing: object = 1.0,
@@ -56,6 +71,9 @@ def learn_network(
     tiers: Iterable[Iterable[str]] = (),
     roots: Iterable[str] = (),
     leaves: Iterable[str] = (),
+    alpha: float = 0.05,
+    test: str = "auto",
+    depth: int | None = None,
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
@@ -74,16 +92,17 @@ def learn_network(
     score : {"bic", "aic", "bdeu", "k2", "loo", "bge"}, default "bic"
         What arcs are chosen by; "loo" is how well rows are predicted by the others. With numbers "bic" and "aic", the
         same as bnlearn's; "bge" is for numbers alone.
-    search : {"hill-climb", "tabu", "exact", "k2", "chow-liu"}, default "hill-climb"
+    search : {"hill-climb", "tabu", "exact", "k2", "chow-liu", "pc", "mmhc"}, default "hill-climb"
         Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
         steps; the best of all graphs, of up to 22 columns, faster with ``max_parents``; parents among the columns
-        before, in their order; or the tree of largest likelihood.
+        before, in their order; the tree of largest likelihood; by tests of independence alone (PC-stable), with no
+        score; or tests say which columns may be joined, and hill climbing joins them (max-min hill climbing).
     required : sequence of pairs
         Arcs (parent, child) that must be there.
     forbidden : sequence of pairs
         Arcs (parent, child) that must not.
-    max_parents : int, optional
-        Most parents of a node.
+    max_parents : int or mapping, optional
+        Most parents of a node, of all or by column.
     restarts : int, default 1
         How often to climb again from the start, with ties between equivalent steps broken at random.
     ess : float, default 1.0
@@ -111,11 +130,19 @@ def learn_network(
         Columns that have no parents.
     leaves : sequence
         Columns that have no children.
+    alpha : float, default 0.05
+        For "pc" and "mmhc": columns are independent where the p-value of a test is above it.
+    test : {"auto", "g2", "exact"}, default "auto"
+        How levels are tested: G² with its distribution given all margins where there are fewer than five rows to a
+        cell; by the chi-square distribution always; or never by it. Numbers are tested by partial correlation, a number
+        and a level by analysis of covariance. Each test takes the rows that have all its columns.
+    depth : int, optional
+        Most columns that are held fixed in a test.
 
     Returns
     -------
     Network
-        The network; ``search_`` tells score and path.
+        The network; ``search_`` tells score and path, or what tests found.
 
     Examples
     --------
@@ -124,63 +151,75 @@ def learn_network(
     >>> net.edges, len(net.search_.path)
     ((('b', 'a'),), 1)
     """
-    exploration = Exploration(search, restarts, random_state, SHAKES if restarts else 0)
-    most = check_count("max_parents", max_parents)
-    intake = OpenTable.of(X, None, sample_weight, n_jobs)
-    names = tuple(intake.names)
-    check_pairs(len(names), "scores")
-    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
-        X = intake.source.rows  # converted once
+    if search not in (*SEARCHES, *TESTED):
+        raise InputError(f"search={search!r}: choose one of {', '.join((*SEARCHES, *TESTED))}")
+    climb = "hill-climb" if search in TESTED else search
+    exploration = Exploration(climb, restarts, random_state, SHAKES if restarts else 0)
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha={alpha!r}: give a number between 0 and 1")
+    if search == "pc" and max_parents is not None:
+        raise InputError('search="pc" joins what tests do not part, however many; take "mmhc" for max_parents')
+    if sample_weight is None and isinstance(rows := OpenTable.of(X, None, None, n_jobs).source.rows, pa.Table):
+        X = rows  # converted once
     found = Cutting(cuts, label).learn(X, kinds, sample_weight, n_jobs)
-    listed = names
-    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds, NodeKinds(cuts=found))
-    levels, numbers = table.levels({}), table.numbers
-    parts = list(table.steps(levels, numbers, "error", lambda *parts: parts))
-    codes, values = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
-    weights = None if parts[0][2] is None else np.concatenate([w for *_, w in parts if w is not None])
-    if search != "k2":  # ties go by name, not by the order of the columns
-        names = tuple(sorted(listed))
-        codes = np.ascontiguousarray(codes[[list(levels).index(name) for name in names if name in levels]])
-        values = np.ascontiguousarray(values[[numbers.index(name) for name in names if name not in levels]])
-        levels = {name: levels[name] for name in names if name in levels}
-    sizes = {name: max(len(some), 1) for name, some in levels.items()}
+    table = Observed.of(X, sample_weight, n_jobs, kinds, found, search != "k2")
+    names = table.names
     barred = _matrix(_bar(tiers, roots, leaves, names), names, "tiers, roots or leaves")
     wanted = list(required)
     asked = _matrix(wanted, names, "required")
-    check_arcs([(str(a), str(b)) for a, b in wanted], set(numbers))
-    limits = Limits(
-        asked,
-        _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, levels) | barred,
-        len(names) if most is None else most,
-    )
+    check_arcs([(str(a), str(b)) for a, b in wanted], set(table.numbers))
+    barred |= _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, table.levels)
+    limits = Limits(asked, barred, _most_parents(max_parents, names, asked))
 
     def tell(step: Step) -> None:
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    holes = bool((codes < 0).any() or np.isnan(values).any())
-    if numbers and holes:
-        both = HybridCompletion(names, levels, codes, values, weights, score, ess)
-        both.scores((np.maximum(codes, 0), np.nan_to_num(values)))  # refuses a wrong score
-        arcs, path, scores = exploration.find_with_missing(both, limits, tell)
-    elif numbers:
-        scores = MixedScores.of(names, sizes, (codes, values), score, ess, weights)
-        arcs, path = exploration.find(scores, limits, tell)
-    elif holes:
-        rule = score_rule(score, ess)
-        some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
-        rows = Completion(some.codes, tuple(sizes.values()), some.weights, rule)
-        arcs, path, scores = exploration.find_with_missing(rows, limits, tell)
+    tests, pattern, separators = None, None, {}
+    if search in TESTED:
+        tests = table.tests(test, random_state)
+        skeleton = Skeleton(tests, limits, float(alpha), check_count("depth", depth))
+    if search == "pc":
+        near, parted = skeleton.pc()
+        pattern = skeleton.orient(near, parted, names)
+        separators = {frozenset(names[n] for n in p): tuple(names[n] for n in some) for p, some in parted.items()}
+        arcs, path = _matrix(extend(pattern), names, "pc"), list[Step]()
+        scores = None if table.holes else table.scores(score, ess)
     else:
-        scores = Scores(codes, tuple(sizes.values()), score_rule(score, ess), weights)
-        arcs, path = exploration.find(scores, limits, tell)
+        if search == "mmhc":
+            limits = replace(limits, forbidden=limits.forbidden | ~skeleton.mmpc())
+        arcs, path, scores = table.explore(exploration, limits, tell, score, ess)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
-    network = Network(edges, nodes=listed, n_jobs=n_jobs)
+    network = Network(edges, nodes=table.listed, n_jobs=n_jobs)
     network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds, cuts=cuts, label=label)
-    reached = graph_score(scores, arcs)
-    told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
-    network.search_ = Found(reached, told, len(scores.known))
+    network.search_ = Found(
+        np.nan if scores is None else graph_score(scores, arcs),
+        tuple((s.move, names[s.parent], names[s.child], s.score) for s in path),
+        0 if scores is None else len(scores.known),
+        0 if tests is None else len(tests.known),
+        pattern,
+        separators,
+    )
     return network
+
+
+def _most_parents(given: object, names: tuple[str, ...], required: Bool) -> Int:
+    """The most parents of each column."""
+    if isinstance(given, Mapping):
+        if strange := [name for name in given if str(name) not in names]:
+            raise InputError(
+                f"max_parents names {strange[0]!r}, which is no column (there are: {', '.join(names[:12])})"
+            )
+        each = [check_count(f"max_parents[{name!r}]", given.get(name)) for name in names]
+    else:
+        each = [check_count("max_parents", given)] * len(names)
+    most = np.array([len(names) if one is None else one for one in each], dtype=np.int64)
+    if (over := required.sum(axis=1) > most).any():
+        node = names[int(np.argmax(over))]
+        raise InputError(
+            f"{node!r} is required to have more parents than max_parents allows; require fewer arcs into it"
+        )
+    return most
 
 
 def _bar(

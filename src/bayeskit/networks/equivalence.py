@@ -48,7 +48,7 @@ class Pattern:
                     (a, b)
                     for edge in free
                     for a, b in (tuple(edge), tuple(edge)[::-1])
-                    if _compelled(a, b, arcs, free, near)
+                    if compelled(a, b, arcs, free, near)
                 ),
                 None,
             )
@@ -62,7 +62,7 @@ class Pattern:
         return {**{frozenset(arc): arc for arc in self.arcs}, **dict.fromkeys(self.edges)}
 
 
-def _compelled(
+def compelled(
     a: str, b: str, arcs: set[tuple[str, str]], free: set[frozenset[str]], near: Mapping[str, set[str]]
 ) -> bool:
     """Whether a - b must be a -> b, or a new meeting of arcs or a cycle would arise."""

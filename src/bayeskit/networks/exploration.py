@@ -105,6 +105,7 @@ class Incomplete(Protocol):
 
 
 SEARCHES = ("hill-climb", "tabu", "exact", "k2", "chow-liu")
+TESTED = ("pc", "mmhc")  # by tests of independence, alone or before a search by score
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
 ROUNDS = 6  # of filling holes and searching
 SHAKEN = 2  # nodes that lose their arcs when a graph is shaken

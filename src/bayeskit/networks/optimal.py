@@ -88,7 +88,7 @@ def _score_parents(scores: Scores, limits: Limits, v: int) -> dict[int, float]:
     required = np.flatnonzero(limits.required[v]).tolist()
     others = [p for p in range(len(limits.required)) if p != v and not limits.forbidden[v, p] and p not in required]
     price = _price(scores, v)
-    if price is None and len(others) > UNBOUNDED - 1 and limits.most > UNBOUNDED - 1:
+    if price is None and len(others) > UNBOUNDED - 1 and limits.most[v] > UNBOUNDED - 1:
         raise InputError(
             f'search="exact" with this score looks at all sets of parents of up to {UNBOUNDED} columns; give '
             f'max_parents, with which it finds the best graph, or take score="bic" of levels'
@@ -97,7 +97,7 @@ def _score_parents(scores: Scores, limits: Limits, v: int) -> dict[int, float]:
     found = {base: scores(v, required)}
     top = dict(found)  # the best of each set and its subsets, as far as known
     layer = [(base, -1)]
-    while layer and (bin(layer[0][0]).count("1") < limits.most):
+    while layer and (bin(layer[0][0]).count("1") < limits.most[v]):
         wider = []
         for mask, last in layer:
             parents = [p for p in range(len(limits.required)) if mask >> p & 1]

@@ -33,7 +33,7 @@ class Limits:
 
     required: Bool  # (child, parent)
     forbidden: Bool  # (child, parent)
-    most: int  # parents of a node
+    most: Int  # (nodes,) parents of each node
 
     def __post_init__(self) -> None:
         if (self.required & self.forbidden).any():
@@ -85,7 +85,7 @@ class Climb:
         self.own[node] = self.scores(node, parents)
         open_ = ~self.arcs[node] & ~self.limits.forbidden[node]
         open_[node] = False
-        others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most else []
+        others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most[node] else []
         self.gain[node] = -np.inf
         if others:
             self.gain[node, others] = np.array(self.scores.beside(node, parents, others)) - self.own[node]
@@ -163,7 +163,11 @@ def reverse_arcs(arcs: Bool, limits: Limits, rng: np.random.Generator, times: in
     parents = [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in arcs]  # as bits
     fixed = limits.required | limits.forbidden.T
     for _ in range(times):
-        covered = [i for i, (c, p) in enumerate(there) if parents[c] ^ 1 << p == parents[p] and not fixed[c, p]]
+        covered = [
+            i
+            for i, (c, p) in enumerate(there)
+            if parents[c] ^ 1 << p == parents[p] and not fixed[c, p] and parents[p].bit_count() < limits.most[p]
+        ]
         if not covered:
             break
         turn = covered[int(rng.integers(len(covered)))]
@@ -179,7 +183,7 @@ def in_order(scores: Scores, limits: Limits) -> Bool:
     """K2: each node takes the parents before it that raise its score, one at a time, best first."""
     arcs = limits.required.copy()
     for node in range(len(arcs)):
-        while arcs[node].sum() < limits.most:
+        while arcs[node].sum() < limits.most[node]:
             parents = np.flatnonzero(arcs[node]).tolist()
             others = [p for p in range(node) if not arcs[node, p] and not limits.forbidden[node, p]]
             gains = np.array(scores.beside(node, parents, others)) - scores(node, parents) if others else np.empty(0)

@@ -140,7 +140,7 @@ class Networked(Smoothed):
         )
         required = none.copy()
         required[1:, 0] = self.augmented
-        arcs, _ = self._exploration.find(scores, Limits(required, none, most))
+        arcs, _ = self._exploration.find(scores, Limits(required, none, np.full(len(sizes), most)))
         nodes = (None, *columns)
         return tuple(
             (node, tuple(nodes[p] for p in np.flatnonzero(row).tolist()))
