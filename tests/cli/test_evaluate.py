@@ -141,7 +141,7 @@ def test_cases_of_a_sample_are_numbered_as_in_the_file(run: Any, here: Path) -> 
     assert run(*words, "--sample", "150", "-q")[0] == 0
     page = (here / "report.html").read_text(encoding="utf-8")
     for article in re.findall("<article.*?</article>", page, re.DOTALL):
-        case = re.search(r'data-row="(\d+)".*?Truly <b>(\w+)</b>', article, re.DOTALL)
+        case = re.search(r'data-row="(\d+)".*?True class <b>(\w+)</b>', article, re.DOTALL)
         assert case is not None
         assert VISITS["diagnosis"][int(case[1]) - 1].as_py() == case[2]
         for name, value in re.findall(r'class="name">(age|temperature|pulse) <small>([\d.]+)</small>', article):
