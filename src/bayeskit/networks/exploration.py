@@ -116,8 +116,8 @@ TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 @dataclass(frozen=True)
 class Exploration:
-    """A search by name: "hill-climb", "tabu", "order", "exact" (the best of all graphs), "k2" (in the order of the nodes)
-    or "chow-liu" (from the first node on).
+    """A search by name: "hill-climb", "tabu", "order", "exact" (the best of all graphs), "k2" (in the order of the
+    nodes) or "chow-liu" (from the first node on).
 
     From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
     ties between equivalent steps broken at random; and ``shakes`` times two nodes of the best graph lose their arcs,
