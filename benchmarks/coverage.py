@@ -26,7 +26,7 @@ from bayeskit.evaluation.areas import CELLS, cells
 from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.confusion import against_rest, f1
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.rates import BINS, gap, tally, width_bins
+from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
 MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")
@@ -118,8 +118,8 @@ class Truth:
         top, right = (np.concatenate(each) for each in (self.top, self.right))
         ones = np.ones(len(top))
         mass = np.searchsorted(np.quantile(top, np.arange(1, BINS) / BINS), top)
-        width = gap(tally(top, right, ones, width_bins(top), BINS))
-        square = debiased_square(tally(top, right, ones, mass, BINS))
+        width = gap(sum_cells(top, right, ones, width_bins(top), BINS))
+        square = debiased_square(sum_cells(top, right, ones, mass, BINS))
         out = {name: float(np.mean(values)) for name, values in self.found.items()}
         return out | {"auc_by_fold": out["auc"], "ece": width, "ece_debiased": width, "ece_l2": max(square, 0.0) ** 0.5}
 

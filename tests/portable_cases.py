@@ -164,10 +164,20 @@ CASES = {
     "CalibratedSigmoid": (bk.Calibrated(bk.NaiveBayes(), method="sigmoid"), EVERYTHING),
     "CalibratedIsotonic": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
     "CalibratedTwo": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
+    **{
+        f"Calibrated{method.title()}": (bk.Calibrated(bk.NaiveBayes(), method=method), EVERYTHING)
+        for method in ("beta", "quadratic", "vector", "auto")
+    },
+    "CalibratedBetaTwo": (bk.Calibrated(bk.NaiveBayes(), method="beta"), EVERYTHING),
+    "VennAbers": (bk.VennAbers(bk.NaiveBayes(), "loo"), SOME),
+    "VennAbersTwo": (bk.VennAbers(bk.TAN(), "inductive"), SOME),
     "Risk": (bk.RiskClassifier(bk.NaiveBayes()), ["age", "select"]),
     "Forest": (bk.ProbabilityForest(trees=12), EVERYTHING),
     "ForestMissing": (bk.ProbabilityForest(trees=12, missing="level"), SOME),
+    "Boosted": (bk.BoostedTrees(trees=12), EVERYTHING),
+    "BoostedMissing": (bk.BoostedTrees(trees=12, missing="level"), SOME),
     "Pool": (bk.AutoBayes(max_candidates=3), EVERYTHING),
+    "PoolTrees": (bk.AutoBayes(portable=True), SOME),
 }
 
 
@@ -177,5 +187,9 @@ def case(name):
     frame, y = table()
     model, columns = CASES[name]
     X = frame[columns] if columns else frame
-    fitted = clone(model).fit(X, np.where(y == "no", "no", "yes") if name == "CalibratedTwo" else y)
+    if name.endswith("Two"):
+        y = np.where(y == "no", "no", "yes")
+    if name == "PoolTrees":  # of columns that say nothing alone
+        y = np.where((frame["age"] > 46) ^ (frame["sugar"] > 7), "odd", "even")
+    fitted = clone(model).fit(X, y)
     return fitted, asked(X, fitted if isinstance(fitted, BayesClassifier) else None)

@@ -24,7 +24,7 @@ from bayeskit.evaluation.calibration import debiased_gap, debiased_square, squar
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import against_rest, by_rows, dirichlet_interval, f1, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.rates import effective, tally, width_bins, wilson
+from bayeskit.numerics.rates import effective, sum_cells, width_bins, wilson
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.performance import calibration
 
@@ -253,7 +253,7 @@ def test_a_page_of_rows_of_weight_ten_thousand_has_the_whiskers_of_the_rows():
 def test_calibration_errors_without_chance_are_those_of_their_authors():
     said = np.repeat([0.2, 0.5, 0.9], [40, 60, 100])
     true = np.concatenate([np.arange(40) < 14, np.arange(60) < 31, np.arange(100) < 82])
-    table = tally(said, true, np.ones(200), width_bins(said), 15)
+    table = sum_cells(said, true, np.ones(200), width_bins(said), 15)
     assert np.sqrt(debiased_square(table)) == pytest.approx(0.06783390088969324, abs=1e-12)
     assert debiased_gap(table) == pytest.approx(0.06353271348788261, abs=1.5e-3)  # theirs is simulated
 
@@ -264,7 +264,7 @@ def test_chance_is_taken_off_the_calibration_error_of_a_calibrated_model():
     plain, first, second = [], [], []
     for _ in range(400):
         p = rng.uniform(0.5, 1, 200)
-        table = tally(p, rng.random(200) < p, np.ones(200), width_bins(p), 15)
+        table = sum_cells(p, rng.random(200) < p, np.ones(200), width_bins(p), 15)
         plain.append(np.abs(table[1] - table[2]).sum() / 200)
         first.append(debiased_gap(table))
         second.append(debiased_square(table))
@@ -422,7 +422,9 @@ def test_small_coverage_of_the_squared_calibration_error(off):
 
     def draw(_):
         p = np.repeat(np.linspace(0.55, 0.8, 15), 20)
-        return square_interval(tally(p, rng.random(300) < p + off, np.ones(300), np.repeat(np.arange(15), 20), 15)), off
+        return square_interval(
+            sum_cells(p, rng.random(300) < p + off, np.ones(300), np.repeat(np.arange(15), 20), 15)
+        ), off
 
     assert 137 <= held(draw) <= 150
 

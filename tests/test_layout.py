@@ -1,9 +1,5 @@
 """Where the boxes and arcs of a graph are put."""
 
-import os
-import stat
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,7 +25,7 @@ def graphs(draw):
 @given(graphs())
 def test_boxes_do_not_touch_and_arcs_go_down_from_box_to_box(drawn):
     graph, boxes = drawn
-    found = Layout.by_layers(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
+    found = Layout.of(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
     for a in boxes:
         for b in boxes:
             apart = np.abs(np.subtract(found.middle[a], found.middle[b])) - (np.array(boxes[a]) + boxes[b]) / 2
@@ -49,55 +45,12 @@ def test_boxes_do_not_touch_and_arcs_go_down_from_box_to_box(drawn):
 def test_a_long_arc_passes_beside_the_boxes_between():
     graph = Graph.of([("a", "b"), ("b", "c"), ("a", "c")])
     boxes = dict.fromkeys("abc", (2.0, 1.0))
-    found = Layout.by_layers(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
+    found = Layout.of(Drawing(graph).layers, graph.edges, boxes, 0.3, 0.5)
     x, y = found.middle["b"]
     route = found.routes["a", "c"]
     beside = route[(route[:, 1] > y - 0.5) & (route[:, 1] < y + 0.5)]
     assert len(beside) > 0
     assert (np.abs(beside[:, 0] - x) > 1.0).all()
-
-
-PLAIN = """graph 1 3 4
-node n0 1.5 3.5 2 1 "" solid box black lightgrey
-node n1 1.5 0.5 2 1 "" solid box black lightgrey
-edge n0 n1 4 1.5 3 1.5 2.5 1.5 1.5 1.5 1 solid black
-stop
-"""
-
-
-@pytest.fixture
-def graphviz(tmp_path, monkeypatch):
-    """A program called dot that answers as Graphviz does, in its plain format."""
-
-    def install(answer, status=0):
-        (tmp_path / "answer").write_text(answer)
-        program = tmp_path / "dot"
-        program.write_text(
-            f"#!{sys.executable}\nimport sys\nopen({str(tmp_path / 'asked')!r}, 'w').write(sys.stdin.read())\n"
-            f"print(open({str(tmp_path / 'answer')!r}).read())\nsys.exit({status})\n"
-        )
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        return tmp_path / "asked"
-
-    return install
-
-
-def test_graphviz_is_asked_where_it_is_installed(graphviz):
-    asked = graphviz(PLAIN)
-    found = Layout.of([["up"], ['do"wn']], [("up", 'do"wn')], dict.fromkeys(("up", 'do"wn'), (2.0, 1.0)), 0.3, 0.5)
-    assert found.middle == {"up": (1.5, 0.5), 'do"wn': (1.5, 3.5)}  # its y goes up
-    assert found.routes["up", 'do"wn'].tolist() == [[1.5, 1.0], [1.5, 1.5], [1.5, 2.5], [1.5, 3.0]]
-    assert "n0 -> n1" in asked.read_text()
-    assert "wn" not in asked.read_text()  # names are not part of what is asked
-
-
-@pytest.mark.parametrize(("answer", "status"), [("nonsense", 0), (PLAIN.replace("edge", "edgy"), 0), ("", 1)])
-def test_without_a_good_answer_the_own_layout_is_taken(graphviz, answer, status):
-    graphviz(answer, status)
-    boxes = dict.fromkeys("ab", (2.0, 1.0))
-    found = Layout.of([["a"], ["b"]], [("a", "b")], boxes, 0.3, 0.5)
-    assert found.middle == Layout.by_layers([["a"], ["b"]], [("a", "b")], boxes, 0.3, 0.5).middle
 
 
 def test_a_table_of_a_node_is_shown_as_given():

@@ -49,7 +49,7 @@ def test_an_effect_is_what_the_model_says_with_the_value_less_without(model):
     fitted, table = asked(model, X, y)
     effect = EffectProbe(fitted, table, (0,)).effect(table.profiles["sex"])
     plain = fitted.estimator_ if isinstance(fitted, bk.RiskClassifier) else fitted
-    rows = X.iloc[table.some(20)]
+    rows = X.iloc[table.pick_rows(20)]
     for value, bits in zip(effect.values, effect.bits[:, 0], strict=True):
         moved = odds(plain, rows.assign(sex=value)) - odds(plain, rows.assign(sex=None))
         assert bits == pytest.approx(moved.mean(), abs=1e-9)

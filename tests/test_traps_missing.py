@@ -26,7 +26,7 @@ def objects(values, hole):
 
 
 # The same table with every sort of hole.
-HOLES = {
+MISSING = {
     "arrow null": pa.table({"age": AGE, "town": TOWN}),
     "arrow NaN": pa.table({"age": [NAN if v is None else v for v in AGE], "town": TOWN}),
     "absent key": [
@@ -45,10 +45,10 @@ HOLES = {
 }
 
 
-@pytest.mark.parametrize("hole", HOLES)
+@pytest.mark.parametrize("hole", MISSING)
 def test_every_sort_of_hole_is_the_same(hole):
-    model = bk.NaiveBayes().fit(HOLES[hole], Y)
-    assert model.model_.digest == bk.NaiveBayes().fit(HOLES["arrow null"], Y).model_.digest
+    model = bk.NaiveBayes().fit(MISSING[hole], Y)
+    assert model.model_.digest == bk.NaiveBayes().fit(MISSING["arrow null"], Y).model_.digest
     ages = {"ill": [20.0, 33.0], "well": [40.0, 50.0, 61.0]}
     towns = {"ill": {"A": F(3, 5), "B": F(2, 5)}, "well": {"A": F(1, 4), "B": F(3, 4)}}
     joint = np.full((6, 2), 0.5)
@@ -57,7 +57,7 @@ def test_every_sort_of_hole_is_the_same(hole):
         for i, (age, town) in enumerate(zip(AGE, TOWN, strict=True)):
             joint[i, k] *= (1 if age is None else density.pdf(age)) * (1 if town is None else float(towns[c][town]))
     expected = joint / joint.sum(axis=1, keepdims=True)
-    assert model.predict_proba(HOLES[hole]) == pytest.approx(expected, rel=1e-12)
+    assert model.predict_proba(MISSING[hole]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, object])
@@ -71,7 +71,7 @@ def test_a_hole_in_a_matrix_is_dropped(dtype):
 
 
 def test_a_row_of_holes_has_the_prior_as_posterior_and_evidence_one():
-    model = bk.NaiveBayes().fit(HOLES["pandas"], Y)
+    model = bk.NaiveBayes().fit(MISSING["pandas"], Y)
     row = {"age": [None], "town": [None]}
     assert model.predict_proba(row)[0] == pytest.approx([0.5, 0.5], rel=1e-15)
     assert model.log_evidence(row)[0] == pytest.approx(0, abs=1e-15)

@@ -7,36 +7,40 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-T = TypeVar("T", bound=type)
+T = TypeVar("T", bound=Callable[..., object])  # a class or a function
 SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
 PARAMETERS, ATTRIBUTES = "Parameters", "Attributes"
 
 
 def complete_docstrings(methods: Mapping[str, str], settings: Mapping[str, str]) -> Callable[[T], T]:
-    """Complete the docstrings of a class and of its methods from glossaries.
+    """Complete the docstrings of a class and of its methods, or of a function, from glossaries.
 
     A parameter that the docstring does not describe is described as the glossary does, in the order of the signature;
     so are attributes of which the docstring has the names alone, with commas.
     """
 
-    def complete(cls: T) -> T:
-        for name, member in vars(cls).items():
+    def complete(documented: T) -> T:
+        if inspect.isfunction(documented):
+            documented.__doc__ = _complete(documented.__doc__ or "", _parameters(documented, 0), methods)
+            return documented
+        assert isinstance(documented, type)
+        for name, member in vars(documented).items():
             function = inspect.unwrap(member)
             if inspect.isfunction(function) and not name.startswith("_") and function.__doc__:
                 function.__doc__ = _complete(function.__doc__, _parameters(function), methods)
                 member.__doc__ = function.__doc__  # of what wraps it, such as scikit-learn's set_output
-        if cls.__doc__:
-            made = vars(cls).get("__init__")
-            cls.__doc__ = _complete(cls.__doc__, _parameters(made) if made else (), settings)
-        return cls
+        if documented.__doc__:
+            made = vars(documented).get("__init__")
+            documented.__doc__ = _complete(documented.__doc__, _parameters(made) if made else (), settings)
+        return documented
 
     return complete
 
 
-def _parameters(function: Callable[..., object]) -> tuple[str, ...]:
-    """The names in a signature, after the first, which is the object."""
+def _parameters(function: Callable[..., object], first: int = 1) -> tuple[str, ...]:
+    """The names in a signature, those of a method after the first, which is the object."""
     code = function.__code__
-    return code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
 
 
 def _complete(text: str, names: Iterable[str], glossary: Mapping[str, str]) -> str:

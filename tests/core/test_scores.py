@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayeskit import _core
-from bayeskit.numerics.rates import tally, width_bins
+from bayeskit.numerics.rates import sum_cells, width_bins
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -23,7 +23,7 @@ def test_sums_are_those_of_bincount(weighted: bool, groups: int | None) -> None:
     for at in range(n):
         here = g == at
         for c in range(3):
-            expected = tally(p[here, c], codes[here] == c, w[here], width_bins(p[here, c]), 15)
+            expected = sum_cells(p[here, c], codes[here] == c, w[here], width_bins(p[here, c]), 15)
             np.testing.assert_array_equal(found[at, c], expected)
         x = p[here, 0]
         expected = [np.bincount(np.zeros(len(x), int), w[here] * v)[0] for v in (x, x * x, x * x * x)]

@@ -206,7 +206,8 @@ def _use_everything() -> None:
         {name: pa.array(map(str, values)).dictionary_encode() for name, values in levels.items()}, data["class"]
     )
     holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
-    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), bk.ProbabilityForest(trees=3)):
+    trees = bk.ProbabilityForest(trees=3), bk.BoostedTrees(trees=3)
+    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), *trees):
         again = [f"again {size}" for size in rows["size"]]
         twice = {name: [*values] * 9 for name, values in {**levels, "again": again}.items()}
         classifier.fit(twice, data["class"] * 9).predict_proba({**holes, "again": again})

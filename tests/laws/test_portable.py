@@ -24,8 +24,7 @@ from portable_cases import CASES, case, inputs, table
 
 CLOSE = 1e-9
 NAMES = sorted(CASES)
-TREES = {"Forest", "ForestMissing"}  # no formulas
-SLOW = {"A2DE", "KernelBackoff", "Pool", "Auto"}  # long queries
+SLOW = {"A2DE", "KernelBackoff", "Pool", "PoolTrees", "Auto"}  # long queries
 
 
 def compared(name):
@@ -72,7 +71,7 @@ def answers(text, rows, dialect):
 
 
 SERVED = ["Gaussian", "Gamma", "Poisson", "Histogram", "Kernel", "Categorical0", "MissingLevel", "Weights", "FullMixed"]
-SERVED += ["TAN", "KDB", "AODE", "AJE", "CalibratedTwo", "GaussianBackoff"]
+SERVED += ["TAN", "KDB", "AODE", "AJE", "CalibratedTwo", "GaussianBackoff", "Forest", "ForestMissing", "VennAbers"]
 
 
 @pytest.mark.slow
@@ -92,7 +91,7 @@ def test_a_server_says_what_the_model_does(name):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Categorical", "Gaussian", "Poisson", "Full", "TAN", "CalibratedTwo"])
+@pytest.mark.parametrize("name", ["Categorical", "Gaussian", "Poisson", "Full", "TAN", "CalibratedTwo", "Forest"])
 def test_a_cluster_says_what_the_model_does(name):
     model, rows, true, held = compared(name)
     text = bk.export(model, "sql", dialect="spark", source="t", keep=["row_number"])
@@ -111,9 +110,7 @@ def quoted(name):
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
-@pytest.mark.parametrize(
-    "name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n not in TREES]
-)
+@pytest.mark.parametrize("name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
 def test_a_query_says_what_the_model_does(name, dialect):
     model, rows, true, held = compared(name)
     found = answers(bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"]), rows, dialect)
@@ -139,7 +136,7 @@ def run_onnx(made, rows, none=""):
     return session.run(["label", "probabilities"], tensors(session, rows, none))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in TREES])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_graph_says_what_the_model_does(name):
     model, rows, true, held = compared(name)
     label, proba = run_onnx(bk.export(model, "onnx", missing="(none)"), rows, "(none)")
@@ -151,7 +148,7 @@ def test_a_graph_says_what_the_model_does(name):
 
 def test_a_graph_is_one_that_the_checker_of_onnx_takes():
     onnx = pytest.importorskip("onnx")
-    for name in ("Kernel", "KDB", "CalibratedIsotonic", "FullMixed"):
+    for name in ("Kernel", "KDB", "CalibratedIsotonic", "FullMixed", "Forest"):
         made = onnx.load_from_string(bk.export(case(name)[0], "onnx"))
         onnx.checker.check_model(made, full_check=True)
         assert {o.domain: o.version for o in made.opset_import} == {"": 18, "ai.onnx.ml": 3}
@@ -292,11 +289,22 @@ def test_rows_that_are_kept_are_refused_by_name():
             bk.export(model, target, **({"source": "t"} if target == "sql" else {}))
 
 
-def test_trees_are_refused_where_there_are_only_formulas():
-    with pytest.raises(InputError, match=r"trees are not written as formulas; export it to javascript or python"):
-        bk.export(case("Forest")[0], "sql", source="t")
-    with pytest.raises(InputError, match="trees are not written as formulas"):
-        bk.export(case("Forest")[0], "onnx", missing="(none)")
+def test_a_pool_with_neighbours_is_led_to_one_without():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (400, 2))
+    model = bk.AutoBayes().fit(x, (np.hypot(*x.T) > 1.2) ^ (rng.random(400) < 0.02))
+    with pytest.raises(InputError, match=r"'15 nearest' look up the learned rows.*AutoBayes\(portable=True\)"):
+        bk.export(model, "sql", source="t")
+
+
+def test_maps_that_a_program_cannot_hold_are_refused():
+    frame, y = table()
+    model = bk.VennAbers(bk.NaiveBayes()).fit(frame[["age", "select"]], y)
+    with pytest.raises(InputError, match="method='inductive' or 'loo'"):
+        bk.export(model, "python")
+    twice = bk.VennAbers(bk.Calibrated(bk.NaiveBayes(), "temperature"), "inductive").fit(frame[["age"]], y)
+    with pytest.raises(InputError, match="calibrated itself"):
+        bk.export(twice, "python")
 
 
 WORDS = [

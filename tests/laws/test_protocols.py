@@ -53,7 +53,7 @@ DOORS = {
     "learn_network",
     "predict_frame",
 }  # that users call, with many parameters
-LONG = {"_adopt", "_rank_row", "_score_folds"}  # inside, and still to be grouped in a value
+LONG = {"_adopt", "_score_folds"}  # inside, and still to be grouped in a value
 
 
 def _place(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from math import comb, factorial
 from typing import Any
@@ -37,22 +38,16 @@ SETTINGS = {"Binomial": "Binomial(trials=12)"}
 NAMES = [*sorted(families()), "Gaussian(predictive=True)"]
 CASES = [(name, x) for name in NAMES for x in VALUES.get(name, (SIZE, [0.4, 2.5, 12.0]))[1]]
 NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|inf)"
-FORMULAS = {  # what a formula means, by SciPy
-    rf"N\({NUMBER}; mean {NUMBER}, deviation {NUMBER}\)": stats.norm.pdf,
-    rf"LogNormal\({NUMBER}; of log x mean {NUMBER}, deviation {NUMBER}\)": lambda x, m, s: (
-        stats.norm.pdf(np.log(x), m, s) / x
-    ),
-    rf"t\({NUMBER}; mean {NUMBER}, scale {NUMBER}, {NUMBER} degrees of freedom\)": lambda x, m, s, v: stats.t.pdf(
-        x, v, m, s
-    ),
-    rf"Exponential\({NUMBER}; mean {NUMBER}\)": lambda x, m: stats.expon.pdf(x, scale=m),
-    rf"Gamma\({NUMBER}; mean {NUMBER}, shape {NUMBER}\)": lambda x, m, k: stats.gamma.pdf(x, k, scale=m / k),
-    rf"Beta\({NUMBER}; a {NUMBER}, b {NUMBER}\)": stats.beta.pdf,
-    rf"VonMises\({NUMBER}; direction {NUMBER}, concentration {NUMBER}\)": lambda x, m, k: stats.vonmises.pdf(x, k, m),
-    rf"NegativeBinomial\({NUMBER}; mean {NUMBER}, size {NUMBER}\)": lambda x, m, r: (
-        stats.poisson.pmf(x, m) if np.isinf(r) else stats.nbinom.pmf(x, r, r / (r + m))
-    ),
-}
+
+
+def reference_of(name: str) -> Any:
+    """The module of a family's reference values."""
+    family = families()[name.split("(")[0]]
+    return importlib.import_module(f"{__package__}.references.{family.__module__.rsplit('.', 1)[1]}")
+
+
+WORKED = {text: meaning for name in families() for text, meaning in getattr(reference_of(name), "WORKED", {}).items()}
+FORMULAS = {re.escape(text).replace(r"\#", NUMBER): meaning for text, meaning in WORKED.items()}
 
 
 def fitted(name: str, x: Any) -> tuple[bk.NaiveBayes, dict[str, list[Any]]]:
@@ -83,6 +78,9 @@ def work_out(text: str, label: str) -> float:
         r"(\d+)!", lambda m: str(factorial(int(m[1]))), text.removesuffix(", over the largest of the classes")
     )
     plain = text.replace("·", "*").replace("^", "**").replace("C(", "comb(")
+    assert ";" not in plain, (
+        f"say in WORKED of the family's tests/laws/references/NAME.py what {text!r} means, by SciPy"
+    )
     return float(eval(plain, {"comb": comb, "e": np.e, "__builtins__": {}}))
 
 

@@ -23,7 +23,7 @@ COUGHS = ("none", "dry", "wet")
 COUGH = ((0.45, 0.40, 0.15), (0.15, 0.65, 0.20), (0.03, 0.22, 0.75))
 ACHES = (0.15, 0.80, 0.45)
 AGE = ((35, 16), (38, 18), (62, 15))
-HOLES = {"temperature": 0.08, "pulse": 0.15, "cough": 0.05}
+MISSING = {"temperature": 0.08, "pulse": 0.15, "cough": 0.05}
 
 
 def clinic(rows: int = 3000, seed: int = 7) -> pa.Table:
@@ -49,7 +49,7 @@ def clinic(rows: int = 3000, seed: int = 7) -> pa.Table:
         "aches": rng.random(rows) < np.array(ACHES)[kind],
         "diagnosis": np.array(DIAGNOSES)[kind],
     }
-    missing = {name: rng.random(rows) < share for name, share in HOLES.items()}
+    missing = {name: rng.random(rows) < share for name, share in MISSING.items()}
     return pa.table({name: pa.array(values, mask=missing.get(name)) for name, values in columns.items()})
 
 

@@ -45,9 +45,9 @@ class Columns:
         shown = np.flatnonzero(~hidden)
         if not len(shown):
             return Sparse(np.zeros(self.rows + 1, np.int64), np.empty(0, np.int32), np.empty(0), len(self), hidden)
-        some = Sparse.from_dense(np.column_stack([self.column(j) for j in shown.tolist()]))
-        indices = shown.astype(np.int32)[some.indices]
-        return replace(some, indices=indices, width=len(self), hidden=hidden if hidden.any() else None)
+        stored = Sparse.from_dense(np.column_stack([self.column(j) for j in shown.tolist()]))
+        indices = shown.astype(np.int32)[stored.indices]
+        return replace(stored, indices=indices, width=len(self), hidden=hidden if hidden.any() else None)
 
     @property
     def dense(self) -> Columns:
@@ -196,8 +196,8 @@ class Block:
         if which is None:
             return self.numeric, self.numeric.span
         if isinstance(self.numeric.arrays, Sparse):  # only these are written out
-            some = self.numeric.take(which)
-            return some, some.span
+            chosen = self.numeric.take(which)
+            return chosen, chosen.span
         return self.numeric.take(which), np.ascontiguousarray(self.numeric.span[:, which])
 
     def sparse(self, names: Sequence[str]) -> Sparse:

@@ -59,7 +59,7 @@ def _same_type(keys: Sequence[Key | None], levels: Levels, column: Column) -> No
     given = {k[0] for k in keys if k is not None} - {MARK}
     known = {k[0] for k in levels.keys} - {MARK}
     if given and known and not given & known:
-        was, now = (" and ".join(NAMES[f] for f in sorted(some)) for some in (known, given))
+        was, now = (" and ".join(NAMES[f] for f in sorted(families)) for families in (known, given))
         raise KindError(f"column {column.name!r} held {was} when the model was fitted and now has {now}; convert it")
 
 
@@ -130,8 +130,8 @@ def _first_levels(
     x: Array | tuple[Array, ...], family: int, columns: Sequence[Column], levels: Sequence[Levels]
 ) -> list[Levels]:
     """The levels, those of columns without any as the first rows show them."""
-    some = x[:SAMPLE].T if isinstance(x, np.ndarray) else [values[:SAMPLE] for values in x]
-    ordered = np.sort(np.array(some), axis=1)
+    first_rows = x[:SAMPLE].T if isinstance(x, np.ndarray) else [values[:SAMPLE] for values in x]
+    ordered = np.sort(np.array(first_rows), axis=1)
     first = np.hstack([np.ones((len(ordered), 1), dtype=bool), ordered[:, 1:] != ordered[:, :-1]])
     out, known = list(levels), dict[bytes, Levels]()  # many columns show the same
     for j, column in enumerate(columns):
@@ -159,14 +159,14 @@ def integer_codes(
         if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max:  # would wrap onto negative numbers
             coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
             out[:] = [codes for codes, _ in coded]
-            return [some for _, some in coded]
+            return [found for _, found in coded]
         family = BOOL if x.dtype.kind == "b" else NUMBER
     if grow and out.shape[1] > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; others are looked up
         levels = _first_levels(x, family, columns, levels)
     if isinstance(x, np.ndarray):
         x = np.require(x, dtype=np.int64, requirements="A")
     held = Columns(x, out.shape[1])
-    known = [some.dense[family] for some in levels]
+    known = [each.dense[family] for each in levels]
     base = np.array([low for low, _ in known], dtype=np.int64)
     begin = np.cumsum([0, *(len(table) for _, table in known)], dtype=np.int64)
     lookup = np.concatenate([table for _, table in known])
@@ -190,16 +190,16 @@ def any_codes(
     together: list[int] = []
     whole: list[int] = []
     placed: list[int] = []
-    for j, some in enumerate(values):
-        kind = some.type.id if isinstance(some, pa.Array) else None
-        if kind in TEXTS and _suits(some, columns[j], known[j], grow):
+    for j, given in enumerate(values):
+        kind = given.type.id if isinstance(given, pa.Array) else None
+        if kind in TEXTS and _suits(given, columns[j], known[j], grow):
             together.append(j)
-        elif kind == INT64 and not some.null_count:
+        elif kind == INT64 and not given.null_count:
             whole.append(j)
-        elif kind == DICTIONARY and not (some.null_count and columns[j].missing == "level"):
+        elif kind == DICTIONARY and not (given.null_count and columns[j].missing == "level"):
             placed.append(j)
         else:
-            out[j], known[j] = codes_of(some, known[j], grow, columns[j])
+            out[j], known[j] = codes_of(given, known[j], grow, columns[j])
     if placed:
         _follow_places({j: values[j] for j in placed}, columns, known, grow, out)
     if whole:
@@ -235,8 +235,8 @@ def _follow_places(
         row[:] = _place_fields(given.indices, j)
     first = np.cumsum([0, *map(len, tables)], dtype=np.int64)
     unseen = _core.dictionary_codes(about, out.shape[1], np.concatenate(tables), first, out)
-    for (j, given), some in zip(values.items(), unseen, strict=True):
-        if some and grow:
+    for (j, given), left in zip(values.items(), unseen, strict=True):
+        if left and grow:
             out[j], known[j] = _codes(given, known[j], grow, columns[j])
 
 
@@ -282,8 +282,8 @@ def _look_up(
         row[:] = [fields[field] for field in TextField]
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
-    start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
-    whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
+    start = np.concatenate([*(b + part for b, (_, part, _) in zip(begin, texts, strict=False)), begin[-1:]])
+    whole, codes = b"".join(part for part, _, _ in texts), np.concatenate([part for _, _, part in texts])
     for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if added:
             more = [(TEXT, text) for text in added]
@@ -300,7 +300,7 @@ def _layout(values: pa.Array, held: list[Array]) -> dict[TextField, int]:
     width, start = {STRING: 4, VIEWS: 16}.get(values.type.id, 8), values.offset
     place, length = (data[0].address, data[0].size) if data and data[0] is not None else (0, 0)
     if width == 16:
-        held.append(np.array([(some.address, some.size) for some in data], dtype=np.int64))
+        held.append(np.array([(buffer.address, buffer.size) for buffer in data], dtype=np.int64))
         place, length = held[-1].ctypes.data, len(data)
     return {
         TextField.OFFSETS: 0 if offsets is None else offsets.address + width * start,

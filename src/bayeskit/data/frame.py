@@ -51,7 +51,7 @@ def convert_frame(table: pa.Table, kind: str) -> Frame:
         levels = {
             name: dict.fromkeys(v for c in table[name].chunks for v in c.dictionary.to_pylist()) for name in ordered
         }
-        return frame.with_columns(polars.col(n).cast(polars.Enum(list(some))) for n, some in levels.items())
+        return frame.with_columns(polars.col(n).cast(polars.Enum(list(values))) for n, values in levels.items())
     return table
 
 

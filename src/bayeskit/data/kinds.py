@@ -131,8 +131,8 @@ def _column(f: pa.Field, given: object, missing: str) -> Column:
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing={missing!r} for column {f.name!r}: choose 'skip' or 'level'")
     kind, order = _given(f.name, given)
-    told = Declared.of(f)
-    natural, declared = _natural(f, told), told or Declared()
+    dictionary = Declared.of(f)
+    natural, declared = _natural(f, dictionary), dictionary or Declared()
     if order is None and declared.ordered and kind in (None, "ordinal"):
         order = Ordinal(declared.levels).levels
     value = f.type.value_type if pt.is_dictionary(f.type) else f.type

@@ -184,7 +184,7 @@ class Domain:
 
     def check_classes(self, other: Domain) -> None:
         """Refuse classes of another type: 1 and "1" would be two classes, and labels would change their type."""
-        mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
+        mine, theirs = ({k[0] for k in domain.classes.keys} for domain in (self, other))
         if mine and theirs - mine:
             raise KindError(
                 f"the classes of the model are {_join_names(mine)} ({self.classes.show(3)}), and the new labels are "

@@ -109,8 +109,8 @@ class Sparse:
         hidden = which < 0
         if self.hidden is not None:
             hidden = hidden | self.hidden[which]
-        some = hidden if hidden.any() else None
-        return Sparse(indptr, indices[kept], self.values[kept], len(which), some, self.in_order)
+        absent = hidden if hidden.any() else None
+        return Sparse(indptr, indices[kept], self.values[kept], len(which), absent, self.in_order)
 
     def sort_columns(self) -> Sparse:
         """The same with ascending columns: what is added up along a row then does not depend on how it was stored."""

@@ -54,8 +54,8 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        told = self.levels if self.order is None else self.order
-        return tuple(k for k in map(key, told) if k is not None)
+        listed = self.levels if self.order is None else self.order
+        return tuple(k for k in map(key, listed) if k is not None)
 
     @property
     def identity(self) -> Json:
@@ -114,7 +114,13 @@ def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The feature columns in order, the target's name if it has one, and the type of its labels."""
+    """The feature columns by name, in order; the target's name if it has one, and the type of its labels.
+
+    >>> import bayeskit as bk
+    >>> schema = bk.NaiveBayes().fit({"a": [1.0, 2.0], "b": ["x", "y"]}, [0, 1]).schema_
+    >>> list(schema), len(schema), "b" in schema, schema["a"].kind
+    (['a', 'b'], 2, True, 'quantitative')
+    """
 
     columns: Sequence[Column]
     named: bool = True
@@ -148,15 +154,15 @@ class Schema:
         if isinstance(self.columns, Alike):
             yield self.columns
             return
-        for like, some in groupby(self.columns, key=lambda c: replace(c, name="")):
-            yield Alike(like, tuple(c.name for c in some))
+        for like, stretch in groupby(self.columns, key=lambda c: replace(c, name="")):
+            yield Alike(like, tuple(c.name for c in stretch))
 
     @property
     def identity(self) -> list[object]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
         plain = (Alike(r.like.bare(), r.names) for r in self.runs)
         merged = groupby(plain, key=lambda r: r.like)
-        return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
+        return [[like.identity, [name for run in stretch for name in run.names]] for like, stretch in merged]
 
     @cached_property
     def coded_columns(self) -> tuple[Column, ...]:
@@ -172,6 +178,16 @@ class Schema:
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self._position[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._position
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, as of a mapping of names to columns."""
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.columns)
 
     @cached_property
     def _position(self) -> Mapping[str, int]:
@@ -266,8 +282,8 @@ def _unify(mine: Column, theirs: Column) -> Column:
 def _both(mine: Column, theirs: Column) -> Column:
     """A column with the levels that either declares; others may come unless both list all there are."""
     if not (mine.declared and theirs.declared):
-        told = mine if mine.declared else theirs
-        return replace(mine, order=told.order, levels=told.levels)
+        declaring = mine if mine.declared else theirs
+        return replace(mine, order=declaring.order, levels=declaring.levels)
     levels = tuple(value for _, value in sorted({*mine.declared, *theirs.declared}))
     closed = mine.order is not None and theirs.order is not None
     return replace(mine, order=levels if closed else None, levels=() if closed else levels)

@@ -174,10 +174,10 @@ def _name_columns(columns: Mapping[Any, pa.Array]) -> pa.Table:
 
 def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
     """A table with what the columns it was made of declare."""
-    told = [_categories(values) for values in given]
-    if not any(told):
+    declared = [_categories(values) for values in given]
+    if not any(declared):
         return table
-    fields = (f if d is None else d.on(f) for f, d in zip(table.schema, told, strict=True))
+    fields = (f if d is None else d.on(f) for f, d in zip(table.schema, declared, strict=True))
     return pa.table(table.columns, schema=pa.schema(list(fields)))
 
 
@@ -210,9 +210,9 @@ def _unique(table: pa.Table) -> pa.Table:
     check_names_differ(table.column_names)
     if not any(isinstance(t, pa.BaseExtensionType | pa.DictionaryType) for t in table.schema.types):
         return table.replace_schema_metadata(None)
-    told = declare_levels(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
+    declared = declare_levels(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
     plain = [plain_column(column) for column in table.columns]
-    fields = [f.with_type(column.type) for f, column in zip(told, plain, strict=True)]
+    fields = [f.with_type(column.type) for f, column in zip(declared, plain, strict=True)]
     return pa.table(plain, schema=pa.schema(fields))
 
 

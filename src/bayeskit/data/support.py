@@ -52,8 +52,8 @@ class Support:
     def refusal(self, column: str, value: float, family: str) -> str:
         """What to say about a value outside."""
         short = f"{value:g}"  # 1.0000001 is not to be shown as 1
-        told = short if float(short) == value else repr(value)
-        return f"column {column!r} has the value {told}; {family} takes {self.description}: {self.advice}"
+        number = short if float(short) == value else repr(value)
+        return f"column {column!r} has the value {number}; {family} takes {self.description}: {self.advice}"
 
 
 ANY = Support("any finite number")

@@ -14,7 +14,6 @@ from scipy.special import expit, log_expit, log_softmax
 
 from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError, ModelFileError
-from bayeskit.portable.program import Unportable
 
 SURE = 700.0  # log-odds beyond which a double holds no more certainty
 FAR = 30.0  # log-odds that no rows can tell from certainty
@@ -163,7 +162,7 @@ class Beta:
         return {"rise": self.rise, "fall": self.fall, "shift": self.shift}
 
     def portable(self) -> tuple[object, ...]:
-        raise _no_program("beta")
+        return "beta", self.rise.tolist(), self.fall.tolist(), self.shift.tolist()
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class Quadratic:
         return {"shift": self.shift, "slope": self.slope, "bend": self.bend}
 
     def portable(self) -> tuple[object, ...]:
-        raise _no_program("quadratic")
+        return "quadratic", self.shift.tolist(), self.slope.tolist(), self.bend.tolist()
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ class Vector:
         return {"weight": self.weight, "bias": self.bias}
 
     def portable(self) -> tuple[object, ...]:
-        raise _no_program("vector")
+        return "vector", self.weight.tolist(), self.bias.tolist()
 
 
 METHODS: Mapping[str, Callable[[Float, Int, Float], Calibration]] = {
@@ -374,10 +373,6 @@ def _logistic(x: Float, is_class: Float, weights: Float, start: Float, least: tu
     options = {"ftol": 1e-15, "gtol": 1e-9 * float(weights.sum()), "maxiter": 9999, "maxfun": 99999}
     found: Float = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     return found
-
-
-def _no_program(name: str) -> Unportable:
-    return Unportable(f"calibration by {name!r} is not written as a program; calibrate by 'temperature' or 'sigmoid'")
 
 
 def _steps(odds: Float, is_class: Float, weights: Float) -> tuple[Float, Float]:

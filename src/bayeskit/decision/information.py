@@ -85,7 +85,7 @@ def value_of_columns(
         )
     missing = [n for n in model.schema.names if n not in known and model.schema[n].missing != "level"]
     for name in asked or ():
-        if name not in model.schema.names:
+        if name not in model.schema:
             raise InputError(f"{name!r} is no column of the model (it has: {', '.join(model.schema.names[:20])})")
         if name not in missing:
             raise InputError(

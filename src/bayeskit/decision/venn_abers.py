@@ -11,8 +11,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.portable.program import Unportable
 
 LEAST = -1e300  # of a log probability, so that log-odds are numbers
+TIE = 1e-9  # relative distance of scores that count as equal where a map is written down
+LONGEST = 10_000  # scores of a map that is written down: it takes a regression for each
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,20 @@ class InductiveVennAbers:
         found = np.array([[self._fit(a, b, label) for label in (0.0, 1.0)] for a, b in keys.tolist()])
         both: Float = found.reshape(-1, 2)[place.ravel()]
         return both
+
+    def steps(self) -> tuple[Float, Float]:
+        """p1 / (1 - p0 + p1) as a step function: m edges, and m + 1 levels between them.
+
+        A score that is that of a learned row to nine digits counts as the same, as other places round otherwise.
+        """
+        value, _, _ = self._steps
+        room = TIE * np.maximum(1.0, np.abs(value))
+        low, high = value - room, value + room
+        close = np.flatnonzero(high[:-1] > low[1:])
+        low[close + 1] = high[close] = value[close] / 2 + value[close + 1] / 2
+        places = [key for i in range(len(value)) for key in ((i, i), (i, i + 1))] + [(len(value), len(value))]
+        both = np.array([[self._fit(a, b, label) for label in (0.0, 1.0)] for a, b in places])
+        return np.column_stack([low, high]).ravel(), both[:, 1] / (1 - both[:, 0] + both[:, 1])
 
     def _fit(self, first: int, last: int, label: float) -> float:
         """The value of the regression at a new row that stands before step ``first``, or on it if ``last`` is next."""
@@ -73,12 +90,28 @@ class VennAbersMap:
         """p0 and p1 of the second class of each pair, merged over folds, from log posteriors by each: (m, pairs, 2)."""
         return np.stack([self._pair(a, b, logs) for a, b in self.pairs], axis=1)
 
+    def _regression(self, a: int, b: int, fold: int) -> InductiveVennAbers:
+        mine = (self.fold == fold) & ((self.codes == a) | (self.codes == b))
+        return InductiveVennAbers(_odds(self.logs[mine], a, b), self.codes[mine] == b)
+
+    def portable(self) -> tuple[object, ...]:
+        """Itself in a portable program, if it has one fold."""
+        if len(np.unique(self.fold)) > 1:
+            raise Unportable(
+                "it merges a model for each fold, and a program has one; fit VennAbers with method='inductive' or 'loo'"
+            )
+        if len(self.codes) > LONGEST:
+            raise Unportable(
+                f"its regressions are of {len(self.codes):,} rows, and steps of at most {LONGEST:,} are written down; "
+                "method='inductive' with a smaller calibration_size keeps fewer"
+            )
+        edges, levels = zip(*(self._regression(a, b, 0).steps() for a, b in self.pairs), strict=True)
+        return "pairs", [edge.tolist() for edge in edges], [level.tolist() for level in levels]
+
     def _pair(self, a: int, b: int, logs: Sequence[Float]) -> Float:
         zero, one = [], []
         for f, new in enumerate(logs):
-            mine = (self.fold == f) & ((self.codes == a) | (self.codes == b))
-            regression = InductiveVennAbers(_odds(self.logs[mine], a, b), self.codes[mine] == b)
-            p = regression(_odds(new, a, b))
+            p = self._regression(a, b, f)(_odds(new, a, b))
             zero.append(p[:, 0])
             one.append(p[:, 1])
         if len(logs) == 1:

@@ -68,7 +68,7 @@ class CandidateRun:
         present = {name: float(w.total().to_float()[0]) for name, w in weights if name not in self.drawn.constant}
         rows = float(model.weights.sum())
         every = schema.names, schema.numeric, schema.coded
-        names, numeric, coded = (set(some) - self.drawn.constant for some in every)
+        names, numeric, coded = (set(named) - self.drawn.constant for named in every)
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
         return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holed)
 
@@ -174,20 +174,20 @@ class CandidateRun:
             return list(fitter.predict_weighted() if candidate.weighed else fitter.plain(known))
 
     def learn(
-        self, some: Sequence[CandidatePrediction], known: Mapping[str, Member], deadline: Deadline
+        self, wanted: Sequence[CandidatePrediction], known: Mapping[str, Member], deadline: Deadline
     ) -> tuple[dict[str, Member], list[LeaderboardEntry]]:
         """The members that can learn all rows in time, one in any case, by name; and why others cannot.
 
         Rows that are at hand are learned by one member after the other, others by all of them in the same passes.
         """
         made = dict(known)
-        some = [each for each in some if each.name not in made]
+        wanted = [each for each in wanted if each.name not in made]
         lost: list[LeaderboardEntry] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is to be said of the rows the reader has
-            at_once = self._learn_together(some, deadline) if self.drawn.sampled and some else {}
+            at_once = self._learn_together(wanted, deadline) if self.drawn.sampled and wanted else {}
             models = dict(at_once)
-            for each in some:
+            for each in wanted:
                 try:
                     if made and each.counts not in at_once and deadline.is_past(each.seconds):
                         lost.append(LeaderboardEntry.of_skipped(each.name, "no time left to learn all rows"))
@@ -197,7 +197,7 @@ class CandidateRun:
                     made[each.name] = each.make(models[each.counts])
                 except Exception as error:  # as where it is judged
                     lost.append(LeaderboardEntry.of_failure(each.name, error))
-                    if not made and each is some[-1]:
+                    if not made and each is wanted[-1]:
                         raise
         return made, lost
 
@@ -208,10 +208,10 @@ class CandidateRun:
         table = next(table for view, table in self._tables.values() if view is job.view)
         return learn(job.spec, table, fixed=job.fixed)
 
-    def _learn_together(self, some: Sequence[CandidatePrediction], deadline: Deadline) -> dict[object, Model]:
+    def _learn_together(self, wanted: Sequence[CandidatePrediction], deadline: Deadline) -> dict[object, Model]:
         """The models of those for which there is time; none where one of them fails, which is then found out."""
-        time_for = np.cumsum([each.seconds for each in some]).tolist()
-        jobs = {each.counts: each.job for i, each in enumerate(some) if not i or not deadline.is_past(time_for[i])}
+        time_for = np.cumsum([each.seconds for each in wanted]).tolist()
+        jobs = {each.counts: each.job for i, each in enumerate(wanted) if not i or not deadline.is_past(time_for[i])}
         try:
             return self._learn_jobs(jobs)
         except Exception:

@@ -99,13 +99,13 @@ class CrossFit:
             if (fold == fold[0]).all():  # nothing would be left to learn from, as where each class has one row
                 fold = np.arange(len(row)) % folds
             for f in range(folds):
-                some = np.flatnonzero(fold == f)
-                if len(some):
+                mine = np.flatnonzero(fold == f)
+                if len(mine):
                     others = np.flatnonzero(fold != f)
-                    tests.append(Share(row[some], mass[some]))
+                    tests.append(Share(row[mine], mass[mine]))
                     left = np.bincount(row[others], mass[others], minlength=len(units))
                     trains.append(Share.of(left.astype(np.float64, copy=False)))
-                    unit.append(some)
+                    unit.append(mine)
         return cls(distinct.table, distinct.rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
 
     @property

@@ -152,7 +152,7 @@ class Ensemble:
         if row is not None:
             scores = [self._add(lambda member: BatchPredictor.of_row(*_seen(member, row)).log_posterior(), prior)]
         else:
-            scores = [self.score(some, prior) for some in ViewCache.of(self.reader.model_, X).portions()]
+            scores = [self.score(portion, prior) for portion in ViewCache.of(self.reader.model_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 

@@ -43,13 +43,13 @@ class CountsView(CountsOther):
 
     view: View
 
-    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Self:
+    def count(self, block: Block, domain: Domain, ingest: IngestReport) -> Self:
         counted, step = self.counted, max(1, CELLS // max(len(self.view), 1))
         known = Domain(domain.classes).union(counted.domain)  # with those that are declared
         for start in range(0, block.rows, step):
             rows = np.arange(start, min(start + step, block.rows))
-            some = self.view.block(block if step >= block.rows else block.at(rows))
-            counted = counted.count(some, known, tally if not start else IngestReport())
+            viewed = self.view.block(block if step >= block.rows else block.at(rows))
+            counted = counted.count(viewed, known, ingest if not start else IngestReport())
         return replace(self, counted=counted)
 
 

@@ -146,10 +146,10 @@ class Pool:
 
     def kept(self) -> Pool:
         """Without the members that have no weight."""
-        some = np.concatenate([self.weight > 0, np.ones(len(self.bias), dtype=bool)])
+        held = np.concatenate([self.weight > 0, np.ones(len(self.bias), dtype=bool)])
         kept = self.weight > 0
         return replace(
-            self, weight=self.weight[kept], gain=self.gain[kept], curvature=self.curvature[np.ix_(some, some)]
+            self, weight=self.weight[kept], gain=self.gain[kept], curvature=self.curvature[np.ix_(held, held)]
         )
 
     def step(self, members: Float, log_prior: Float, label: Int, mass: Float) -> Pool:

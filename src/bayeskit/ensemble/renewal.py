@@ -69,12 +69,12 @@ def declaring_levels(table: OpenTable, schema: Schema) -> OpenTable:
 
 
 def _with_levels(fields: pa.Schema, schema: Schema) -> pa.Schema:
-    told = {c.name: c.levels for c in schema.columns if c.levels}
+    declared = {c.name: c.levels for c in schema.columns if c.levels}
     found = []
     for f in fields:
         own = Declared.of(f) or Declared()
-        levels = tuple(dict.fromkeys((*told.get(f.name, ()), *own.levels)))
-        found.append(replace(own, levels=levels).on(f) if f.name in told else f)
+        levels = tuple(dict.fromkeys((*declared.get(f.name, ()), *own.levels)))
+        found.append(replace(own, levels=levels).on(f) if f.name in declared else f)
     return pa.schema(found)
 
 

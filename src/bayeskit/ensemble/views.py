@@ -88,27 +88,27 @@ class View:
         for j, name in enumerate(schema.coded if levels else ()):
             codes = block.codes[j]
             count = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=1)
-            some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
-            some = some[count[some] > 0]
+            seen = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
+            seen = seen[count[seen] > 0]
             missing = bool((weight[codes < 0]).sum() > COMMON * weight.sum())
-            if len(some) > 1 or (missing and len(some)):
-                told = some[1:] if len(some) == 2 and not missing else some  # else a missing level is like the first
-                coded.append((name, Levels(tuple(block.levels[name].keys[c] for c in told.tolist()))))
+            if len(seen) > 1 or (missing and len(seen)):
+                kept = seen[1:] if len(seen) == 2 and not missing else seen  # else a missing level is like the first
+                coded.append((name, Levels(tuple(block.levels[name].keys[c] for c in kept.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
     def without_forgotten(self, reader: Model) -> View:
         """The same numbers of every row, without the names of levels that no row has any more."""
         known = reader.counted.domain.levels
         levels = tuple(
-            (name, Levels(tuple(k if k in known[name].index else FORGOTTEN for k in told.keys)))
-            for name, told in self.levels
+            (name, Levels(tuple(k if k in known[name].index else FORGOTTEN for k in mine.keys)))
+            for name, mine in self.levels
         )
         return self if levels == self.levels else replace(self, levels=levels)
 
     def notes(self) -> ViewNotes:
         """All of it but numbers."""
         scales = tuple((s.name, s.hole, s.flagged) for s in self.scales)
-        return ViewNotes(scales, tuple((name, tuple(keys_of(told))) for name, told in self.levels))
+        return ViewNotes(scales, tuple((name, tuple(keys_of(known))) for name, known in self.levels))
 
     def numbers(self) -> dict[str, Float]:
         """The knots of each numeric column: (2, q)."""
@@ -137,8 +137,8 @@ class View:
             found.append(np.floor(score * GRAINS + 0.5) / GRAINS)
             if filled.flagged:
                 found.append(where(np.isnan(x), 1.0, 0.0))
-        for name, told in self.levels:
-            codes = told.codes_in(inputs.model.counted.domain.levels[name])
+        for name, known in self.levels:
+            codes = known.codes_in(inputs.model.counted.domain.levels[name])
             found += [
                 where(inputs.code(name) == float(c), 1.0, 0.0) for c in np.where(codes < 0, NOWHERE, codes).tolist()
             ]
@@ -148,7 +148,7 @@ class View:
     def owners(self) -> list[str]:
         """The column of the table that each number comes from."""
         numbers = [name for s in self.scales for name in [s.name] * (1 + s.flagged)]
-        return numbers + [name for name, told in self.levels for _ in told.keys]
+        return numbers + [name for name, known in self.levels for _ in known.keys]
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -189,11 +189,11 @@ class View:
             if filled.flagged:
                 out[i + 1] = np.isnan(x)
             i += 1 + filled.flagged
-        for name, told in self.levels:
-            codes = told.codes_in(block.levels[name])
-            some = np.where(codes < 0, NOWHERE, codes)[:, None]
-            np.equal(block.codes[place[name]], some, out=out[i : i + len(some)], casting="unsafe")
-            i += len(some)
+        for name, known in self.levels:
+            codes = known.codes_in(block.levels[name])
+            wanted = np.where(codes < 0, NOWHERE, codes)[:, None]
+            np.equal(block.codes[place[name]], wanted, out=out[i : i + len(wanted)], casting="unsafe")
+            i += len(wanted)
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ def _scale_column(name: str, x: Float, weight: Float, scores: bool) -> ScaledCol
     if len(value) > KNOTS:
         kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
     knots = np.column_stack(_around(value))[kept].ravel()
-    some = ~np.isnan(knots)
-    return ScaledColumn(name, Scale(knots[some], np.repeat(score[kept], 2)[some]), 0.0, flagged) if some.any() else None
+    real = ~np.isnan(knots)
+    return ScaledColumn(name, Scale(knots[real], np.repeat(score[kept], 2)[real]), 0.0, flagged) if real.any() else None
 
 
 def _around(value: Float) -> tuple[Float, Float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -77,6 +77,7 @@ class Dependent(BayesClassifier):
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class TAN(Dependent):
     """Tree-augmented naive Bayes: each column may depend on one other, along the most informative tree.
 
@@ -99,40 +100,25 @@ class TAN(Dependent):
     array([ True, False])
     """
 
-    def __init__(
-        self,
-        *,
-        cuts: str = "frequency",
-        penalty: float | None = 2.0,
-        strength: float | None = None,
-        backoff: str = "both",
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        weights: str | None = None,
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.cuts = cuts
-        self.penalty = penalty
-        self.strength = strength
-        self.backoff = backoff
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.weights = weights
-        self.exact = exact
-        self.n_jobs = n_jobs
+    cuts: str = "frequency"
+    penalty: float | None = 2.0
+    strength: float | None = None
+    backoff: str = "both"
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    weights: str | None = None
+    exact: bool = False
+    n_jobs: int | None = None
 
     def _likelihood(self) -> Discrete:
         return Augmented(self.cuts, self.smoothing, "tree", 1, self.penalty, self.strength, self.backoff)
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class KDB(Dependent):
     """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
 
@@ -160,36 +146,19 @@ class KDB(Dependent):
     array([False,  True])
     """
 
-    def __init__(
-        self,
-        *,
-        k: int = 2,
-        cuts: str = "frequency",
-        penalty: float | None = 2.0,
-        strength: float | None = None,
-        backoff: str = "both",
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        weights: str | None = None,
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.cuts = cuts
-        self.penalty = penalty
-        self.strength = strength
-        self.backoff = backoff
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.weights = weights
-        self.exact = exact
-        self.n_jobs = n_jobs
+    k: int = 2
+    cuts: str = "frequency"
+    penalty: float | None = 2.0
+    strength: float | None = None
+    backoff: str = "both"
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    weights: str | None = None
+    exact: bool = False
+    n_jobs: int | None = None
 
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
@@ -198,6 +167,7 @@ class KDB(Dependent):
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class AODE(Dependent):
     """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
 
@@ -230,34 +200,18 @@ class AODE(Dependent):
     array([ True, False])
     """
 
-    def __init__(
-        self,
-        *,
-        n: int = 1,
-        cuts: str = "frequency",
-        limit: float = 1.0,
-        parents: int | None = None,
-        given: float = 0.5,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n = n
-        self.cuts = cuts
-        self.limit = limit
-        self.parents = parents
-        self.given = given
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.exact = exact
-        self.n_jobs = n_jobs
+    n: int = 1
+    cuts: str = "frequency"
+    limit: float = 1.0
+    parents: int | None = None
+    given: float = 0.5
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    exact: bool = False
+    n_jobs: int | None = None
 
     def _likelihood(self) -> Discrete:
         if isinstance(self.n, bool) or self.n not in (1, 2):
@@ -268,6 +222,7 @@ class AODE(Dependent):
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class AJE(Dependent):
     """Averaged join estimators: every set of up to n columns tells of the class as if it were one column.
 
@@ -302,30 +257,16 @@ class AJE(Dependent):
     (1.0, 0.5)
     """
 
-    def __init__(
-        self,
-        *,
-        n: int = 3,
-        sets: int = 100,
-        cuts: str = "mdlp",
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        weights: str | None = "fitted",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n = n
-        self.sets = sets
-        self.cuts = cuts
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.missing = missing
-        self.weights = weights
-        self.exact = exact
-        self.n_jobs = n_jobs
+    n: int = 3
+    sets: int = 100
+    cuts: str = "mdlp"
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    weights: str | None = "fitted"
+    exact: bool = False
+    n_jobs: int | None = None
 
     @property
     def _has_evidence(self) -> bool:

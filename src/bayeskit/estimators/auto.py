@@ -86,8 +86,7 @@ class AutoBayes(Wrapper):
     max_candidates : int, optional
         Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
     portable : bool, default False
-        Leave out members that not every target of ``export`` has a form of: neighbours, which look up learned rows, and
-        forests, which SQL and ONNX do not know.
+        Leave out members that no target of ``export`` has a form of: neighbours, which look up learned rows.
     callback : callable, optional
         Called with (done, of how many, name) before each candidate, and before members learn all rows.
     random_state : int, default 0

@@ -88,8 +88,8 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if as_numbers:
             return np.concatenate(parts)
         whole = pa.Table.from_batches(parts)
-        told = [f.with_metadata(table.fields.field(f.name).metadata) for f in whole.schema]
-        out = convert_frame(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(told)), kind_of(X))
+        fields = [f.with_metadata(table.fields.field(f.name).metadata) for f in whole.schema]
+        out = convert_frame(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(fields)), kind_of(X))
         given: Any = X
         return out.set_index(given.index) if kind_of(X) == "pandas" else out
 

@@ -14,6 +14,7 @@ DEEP = 700  # rows from which columns are joined by threes, and have four parent
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
 TREES = 100  # of the forest
+SLOPES = 10_000  # columns times classes up to which trees are boosted
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
@@ -43,21 +44,26 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
             share=0.35,
-            portable=False,
         ),
         Candidate(
-            "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
+            "boosted trees",
+            lambda: bayeskit.BoostedTrees(missing=levels, **shared),
+            cost=3.0,
+            helps=_many,
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_some_columns, share=0.3, portable=False),
         Candidate(
-            "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
+            "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
+        ),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, share=0.3, portable=False),
+        Candidate(
+            "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_need_numbers
         ),
         Candidate(
             "shrunk normal on scores",
             normal("full", "pooled"),
             view="scores",
             counts="normal",
-            helps=_some_numbers,
+            helps=_need_numbers,
             share=0.08,
         ),
         Candidate(
@@ -71,7 +77,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     )
 
 
-def _some_columns(facts: Facts) -> str:
+def _need_columns(facts: Facts) -> str:
     return "" if facts.columns else "all columns are constant"
 
 
@@ -79,15 +85,22 @@ def _narrow(facts: Facts) -> str:
     return f"more than {PAIRED} columns have too many pairs" if facts.columns > PAIRED else ""
 
 
+def _many(facts: Facts) -> str:
+    if facts.rows <= DEEP:
+        return f"trees that correct each other need {DEEP} rows"
+    cells = facts.columns * facts.classes
+    return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
+
+
 def _deep(facts: Facts) -> str:
     return _narrow(facts) or (f"so many columns together need {DEEP} rows" if facts.rows <= DEEP else "")
 
 
-def _some_numbers(facts: Facts) -> str:
+def _need_numbers(facts: Facts) -> str:
     return _narrow_enough(facts) or ("" if facts.numeric else "there are no numeric columns")
 
 
-def _some_levels(facts: Facts) -> str:
+def _need_levels(facts: Facts) -> str:
     return _narrow_enough(facts) or ("" if facts.coded else "there are no levels to indicate")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.estimators.docstrings import document
@@ -10,6 +12,7 @@ from bayeskit.structures.discrete import Discrete
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class CorrectedNaiveBayes(Dependent):
     """Naive Bayes whose evidence is corrected by penalised conditional likelihood, with some pairs of columns.
 
@@ -42,26 +45,14 @@ class CorrectedNaiveBayes(Dependent):
     array([ True, False])
     """
 
-    def __init__(
-        self,
-        *,
-        bins: int = 64,
-        pairs: int = 40,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.pairs = pairs
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.missing = missing
-        self.exact = exact
-        self.n_jobs = n_jobs
+    bins: int = 64
+    pairs: int = 40
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    exact: bool = False
+    n_jobs: int | None = None
 
     @property
     def _has_evidence(self) -> bool:

@@ -45,10 +45,10 @@ class Cutting:
         given = {name: ascending(how, f"cuts[{name!r}] = {how!r}") for name, how in asked.items() if _listed(how)}
         found = dict(given)
         for by_class in (False, True):
-            some = [n for n, how in asked.items() if n not in given and (how == MDLP) == by_class]
-            if some:
-                bins = self._count(X, schema, some, weight, n_jobs, by_class)
-                for j, name in enumerate(some):
+            names = [n for n, how in asked.items() if n not in given and (how == MDLP) == by_class]
+            if names:
+                bins = self._count(X, schema, names, weight, n_jobs, by_class)
+                for j, name in enumerate(names):
                     cells = int(asked[name]) if isinstance(asked[name], Integral) else None
                     found[name] = CutPoints(bins.column(j)).to_hold(by_class, cells)
         return {name: found[name] for name in asked}
@@ -73,7 +73,7 @@ class Cutting:
                     'cuts="mdlp" cuts where the shares of a label change, and a network has none: name a column of '
                     'levels (label="diagnosis"), or take cuts="frequency"'
                 )
-            if self.label not in schema.names or schema[self.label].numeric:
+            if self.label not in schema or schema[self.label].numeric:
                 raise InputError(f"label={self.label!r} is no column of levels; name one")
         elif self.label is not None:
             raise InputError(f'label={self.label!r} is for cuts="mdlp" alone; leave it out')
@@ -84,8 +84,8 @@ class Cutting:
     ) -> Any:
         """The bins of some columns, by label where they are to be cut by it."""
         table = OpenTable.of(X, self.label if by_class else None, weight, n_jobs)
-        some = replace(schema, columns=tuple(schema[name] for name in names))
-        empty = Counted.empty(some, bins_of(some), table.source.roles)
+        chosen = replace(schema, columns=tuple(schema[name] for name in names))
+        empty = Counted.empty(chosen, bins_of(chosen), table.source.roles)
         counted = table.engine.reduce(table.rows(False), [*names, *table.source.roles.names], empty)
         check_rows(counted, table.place)
         return counted.canonical().statistic["bins"]

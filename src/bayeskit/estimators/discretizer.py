@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -23,6 +24,7 @@ METHODS = ("width", "frequency", "mdlp")
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class Discretizer(Binned):
     """Cuts number columns into right-closed intervals (a, b]; other columns pass, and what is missing stays missing.
 
@@ -60,20 +62,11 @@ class Discretizer(Binned):
     {'age': ['(-inf, 45.5]', '(45.5, inf)']}
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "width",
-        bins: int | str = "auto",
-        cuts: Any = None,
-        kinds: KindsLike = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.method = method
-        self.bins = bins
-        self.cuts = cuts
-        self.kinds = kinds
-        self.n_jobs = n_jobs
+    method: str = "width"
+    bins: int | str = "auto"
+    cuts: Any = None
+    kinds: KindsLike = None
+    n_jobs: int | None = None
 
     @property
     def _labelled(self) -> bool:

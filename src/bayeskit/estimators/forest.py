@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
@@ -14,6 +14,7 @@ from bayeskit.structures.naive import Naive
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class ProbabilityForest(Dependent):
     """Randomised trees for probabilities: a node's class shares shrink toward its parent's, and trees are averaged.
 
@@ -51,28 +52,15 @@ class ProbabilityForest(Dependent):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        trees: int = 150,
-        strength: float | None = None,
-        random_state: int = 0,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.trees = trees
-        self.strength = strength
-        self.random_state = random_state
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.missing = missing
-        self.exact = exact
-        self.n_jobs = n_jobs
+    trees: int = 150
+    strength: float | None = None
+    random_state: int = 0
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    exact: bool = False
+    n_jobs: int | None = None
 
     @property
     def _has_evidence(self) -> bool:

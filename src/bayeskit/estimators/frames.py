@@ -115,23 +115,23 @@ def _round(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     repeating = [f.name for f in schema if not pa.types.is_floating(f.type)]  # probabilities seldom repeat
     with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
-        for some in _group_batches(batches):
-            writer.write_table(pa.Table.from_batches(some), row_group_size=GROUP)
+        for group in _group_batches(batches):
+            writer.write_table(pa.Table.from_batches(group), row_group_size=GROUP)
     file.seek(0)
     return int(pq.read_metadata(file).num_rows)
 
 
 def _group_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Batches by row groups of a size that reads well."""
-    some: list[pa.RecordBatch] = []
+    group: list[pa.RecordBatch] = []
     for batch in batches:
-        some.append(batch)
-        rows = sum(b.num_rows for b in some)
+        group.append(batch)
+        rows = sum(b.num_rows for b in group)
         if rows >= GROUP or rows * batch.num_columns >= MOST:
-            yield some
-            some = []
-    if some:
-        yield some
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:

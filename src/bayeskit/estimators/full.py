@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ AVAILABLE = "available"
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class FullBayes(BayesClassifier):
     """Full Bayes for any table: a normal density of the numbers, a joint table of the categories, in every class.
 
@@ -62,26 +63,14 @@ class FullBayes(BayesClassifier):
     array(['up'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        *,
-        covariance: str = "full",
-        shrinkage: float | str | None = "auto",
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float | str = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.n_jobs = n_jobs
+    covariance: str = "full"
+    shrinkage: float | str | None = "auto"
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float | str = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    n_jobs: int | None = None
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Full(self.covariance, self.shrinkage, self.smoothing, self._available)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from bayeskit.structures.neighbours import Neighbours
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class KNNBayes(BayesClassifier):
     """Nearest neighbours as densities, so that priors count: p(x | c) = K_c / (n_c V).
 
@@ -68,34 +69,18 @@ class KNNBayes(BayesClassifier):
     array([1.2])
     """
 
-    def __init__(
-        self,
-        *,
-        k: int = 5,
-        metric: str = "euclidean",
-        scale: str | None = None,
-        weights: str = "uniform",
-        pseudo: float = 0.0,
-        max_rows: int | None = None,
-        random_state: int = 0,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.metric = metric
-        self.scale = scale
-        self.weights = weights
-        self.pseudo = pseudo
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.missing = missing
-        self.n_jobs = n_jobs
+    k: int = 5
+    metric: str = "euclidean"
+    scale: str | None = None
+    weights: str = "uniform"
+    pseudo: float = 0.0
+    max_rows: int | None = None
+    random_state: int = 0
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    n_jobs: int | None = None
 
     def spec(self) -> Spec:
         return replace(super().spec(), one_pass=self.max_rows is None)  # a sample of all rows is none of a fold's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,7 @@ CANDIDATES = (
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class NaiveBayes(BayesClassifier):
     """Naive Bayes for any table: numbers, texts, booleans and missing values in one model.
 
@@ -79,28 +80,15 @@ class NaiveBayes(BayesClassifier):
     array(['ill'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        *,
-        families: object = None,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float | Smoothing = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        backoff: float = 0.0,
-        weights: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.families = families
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.backoff = backoff
-        self.weights = weights
-        self.n_jobs = n_jobs
+    families: object = None
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float | Smoothing = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    backoff: float = 0.0
+    weights: str | None = None
+    n_jobs: int | None = None
 
     def spec(self) -> Spec:
         return replace(super().spec(), fits_weights=wants_weights(self.weights))

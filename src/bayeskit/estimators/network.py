@@ -88,7 +88,7 @@ class Network(Questions):
             if extra := [n for n in self._declared if n not in self.graph.parents]:
                 raise NetworkError(f"states are declared for {extra[0]!r}, which is no node; add it to nodes")
         else:
-            levels = {name: some.values for name, some in self._declared.items()}
+            levels = {name: known.values for name, known in self._declared.items()}
             value = Value.of(edges, tables, levels, nodes)
             self.graph, self._declared, self._fit = value.graph, dict(value.levels), Fitted(value)
 
@@ -193,15 +193,15 @@ class Network(Questions):
         for node in self.nodes:
             if node in value.normals:
                 one = value.normals[node]
-                told = "quantitative", "a number, never a level unless declared", "linear normal"
+                about = "quantitative", "a number, never a level unless declared", "linear normal"
                 above = f"given {', '.join(one.parents)}" if one.parents else "nothing stands above it"
             elif node in value.cuts:
-                told = "quantitative", "a number", f"{value.sizes[node]} intervals"
+                about = "quantitative", "a number", f"{value.sizes[node]} intervals"
                 above = f"cut at {', '.join(f'{c:.6g}' for c in value.cuts[node]) or 'nothing'}"
             else:
-                told = "nominal", "has states", "table"
+                about = "nominal", "has states", "table"
                 above = f"{value.sizes[node]} states"
-            kind, why, family = told
+            kind, why, family = about
             columns.append(Column(node, kind, "", why, family=family, why_family=above))
         return Schema(tuple(columns))
 
@@ -274,7 +274,7 @@ class Network(Questions):
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None
         before = {} if self._fit is None else self._fit.network.cuts
-        declared = {node: some for node, some in self._declared.items() if node not in before}
+        declared = {node: states for node, states in self._declared.items() if node not in before}
         found = Cutting(cuts, label).learn(X, kinds, sample_weight, self.n_jobs, declared)
         table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, NodeKinds(declared, found))
         declared |= interval_levels(found)
@@ -369,7 +369,7 @@ class Network(Questions):
         """The graph with P(state | evidence) of every node as bars, and its table below them.
 
         Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
-        ``plot_table``. Graphviz lays the graph out if its ``dot`` is installed.
+        ``plot_table``.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +23,7 @@ CLASS = "class"
 
 
 @document()
+@dataclass(eq=False, repr=False)
 class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
@@ -71,46 +73,25 @@ class NetworkBayes(Dependent):
     ('a', 'b')
     """
 
-    def __init__(
-        self,
-        structure: object = None,
-        criterion: str = "loo",
-        search: str = "hill-climb",
-        *,
-        augmented: bool = True,
-        max_parents: int | None = 4,
-        ess: float = 1.0,
-        restarts: int = 1,
-        random_state: int | None = 0,
-        cuts: str = "frequency",
-        strength: float | None = None,
-        backoff: str = "both",
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        smoothing: float = 1.0,
-        unseen: str = "missing",
-        missing: MissingLike = "skip",
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.structure = structure
-        self.criterion = criterion
-        self.search = search
-        self.augmented = augmented
-        self.max_parents = max_parents
-        self.ess = ess
-        self.restarts = restarts
-        self.random_state = random_state
-        self.cuts = cuts
-        self.strength = strength
-        self.backoff = backoff
-        self.kinds = kinds
-        self.prior = prior
-        self.smoothing = smoothing
-        self.unseen = unseen
-        self.missing = missing
-        self.exact = exact
-        self.n_jobs = n_jobs
+    structure: object = None
+    criterion: str = "loo"
+    search: str = "hill-climb"
+    _: KW_ONLY
+    augmented: bool = True
+    max_parents: int | None = 4
+    ess: float = 1.0
+    restarts: int = 1
+    random_state: int | None = 0
+    cuts: str = "frequency"
+    strength: float | None = None
+    backoff: str = "both"
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    smoothing: float = 1.0
+    unseen: str = "missing"
+    missing: MissingLike = "skip"
+    exact: bool = False
+    n_jobs: int | None = None
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Networked(
@@ -149,7 +130,7 @@ class NetworkBayes(Dependent):
                 f"no arc of the structure names the class; it goes by {label or 'the name of its column'!r}"
             )
         rank = {node: i for i, node in enumerate(nodes)}
-        families = sorted((n for n, some in graph.parents.items() if some), key=lambda n: rank[n])
+        families = sorted((n for n, parents in graph.parents.items() if parents), key=lambda n: rank[n])
         return tuple(
             (nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families
         )
@@ -182,7 +163,7 @@ class NetworkBayes(Dependent):
         (density,) = self.model_.density.densities
         assert isinstance(density, NetworkedDensity)
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
-        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.name_families()})
+        return Graph({named[n]: tuple(named[p] for p in parents) for n, parents in density.name_families()})
 
     def settings_to_save(self) -> Json:
         found = non_default_settings(self, "n_jobs", "structure")

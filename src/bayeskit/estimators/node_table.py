@@ -40,7 +40,7 @@ class NodeKinds:
 class NodeTable:
     """A source of rows; each of its columns is a node, and nodes without a column are never observed."""
 
-    intake: OpenTable
+    table: OpenTable
     schema: Schema
     graph: Graph
     cuts: Mapping[str, tuple[float, ...]]  # of the nodes whose numbers are read as intervals
@@ -64,23 +64,23 @@ class NodeTable:
         known = known or NodeKinds()
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
-        intake = OpenTable.of(X, None, weight, n_jobs)
-        if not intake.source.named:
-            if len(intake.names) != len(graph.nodes):
+        table = OpenTable.of(X, None, weight, n_jobs)
+        if not table.source.named:
+            if len(table.names) != len(graph.nodes):
                 raise SchemaError(
                     f"a matrix without names needs a column for each of the {len(graph.nodes)} nodes in their order, "
-                    f"and has {len(intake.names)}; name its columns"
+                    f"and has {len(table.names)}; name its columns"
                 )
-            rows = intake.source.rows.rename_columns([*graph.nodes, *intake.source.roles.names])
-            intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
-        if strange := [name for name in intake.names if name not in graph.parents]:
+            rows = table.source.rows.rename_columns([*graph.nodes, *table.source.roles.names])
+            table = OpenTable(replace(table.source, rows=rows), table.engine, table.engine.schema(rows))
+        if strange := [name for name in table.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
-        schema = intake.schema(kinds, "skip", ())
+        schema = table.schema(kinds, "skip", ())
         for c in schema.columns:
             if c.name in known.numbers and not c.numeric and c.kind != UNDETERMINED:
                 raise KindError(f"column {c.name!r} is {c.kind} ({c.why}), and its node is a number; give numbers")
         schema = replace(schema, columns=tuple(_read_as(c, known) for c in schema.columns))
-        made = cls(intake, schema, graph, {name: known.cuts[name] for name in schema.numeric if name in known.cuts})
+        made = cls(table, schema, graph, {name: known.cuts[name] for name in schema.numeric if name in known.cuts})
         check_arcs([arc for arc in graph.edges if arc[1] in schema.names], set(made.numbers))
         return made
 
@@ -105,13 +105,13 @@ class NodeTable:
         The states are found before families are counted, so that no table is made that memory cannot hold.
         """
         columns = (replace(c, why=WHY) for c in self.schema.columns)
-        states = {name: tuple(some.values) for name, some in declared.items()}
+        states = {name: tuple(values.values) for name, values in declared.items()}
         known = (
             replace(c, order=states[c.name], levels=()) if c.name in states and not c.numeric else c for c in columns
         )
         schema = replace(self.schema, columns=tuple(known))
         found = self._reduce(schema, False)
-        check_rows(found, self.intake.place)
+        check_rows(found, self.table.place)
         if not families:
             return found.canonical()
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
@@ -141,8 +141,8 @@ class NodeTable:
 
     def _reduce(self, schema: Schema, families: bool) -> Counted:
         statistic = family_counts(self.graph, schema, self.cuts, families)
-        empty = Counted.empty(schema, statistic, self.intake.source.roles)
-        return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
+        empty = Counted.empty(schema, statistic, self.table.source.roles)
+        return self.table.engine.reduce(self.table.rows(False), self.table.columns(schema), empty)
 
     def steps(
         self,
@@ -160,7 +160,7 @@ class NodeTable:
         slices = Slices.of(coded, self.cuts)
         where = [place[name] for name in slices.columns]
         domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
-        roles, there = self.intake.source.roles, self.schema.numeric_index
+        roles, there = self.table.source.roles, self.schema.numeric_index
 
         def one(batch: Batch, start: int) -> Result:
             block = encode_asked(batch, self.schema, domain)
@@ -174,7 +174,7 @@ class NodeTable:
                     values[j] = block.numeric.column(there[name])
             return step(codes, values, weights_of(batch, roles))
 
-        found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)
+        found = self.table.engine.map(self.table.rows(False), self.table.columns(self.schema), one)
         empty = True
         for result in found:
             empty = False

@@ -62,10 +62,10 @@ class Observed:
 
     @property
     def sizes(self) -> dict[str, int]:
-        return {name: max(len(some), 1) for name, some in self.levels.items()}
+        return {name: max(len(states), 1) for name, states in self.levels.items()}
 
     @property
-    def holes(self) -> bool:
+    def incomplete(self) -> bool:
         return bool((self.codes < 0).any() or np.isnan(self.values).any())
 
     def scores(self, score: str, ess: float) -> Scores:
@@ -78,7 +78,7 @@ class Observed:
         self, exploration: Exploration, limits: Limits, tell: Callable[[Step], None], score: str, ess: float
     ) -> tuple[Bool, list[Step], Scores]:
         """Arcs (child, parent) of a high score, the way there, and the scores."""
-        if not self.holes:
+        if not self.incomplete:
             scores = self.scores(score, ess)
             return *exploration.find(scores, limits, tell), scores
         if self.numbers:
@@ -87,8 +87,8 @@ class Observed:
             return exploration.find_with_missing(both, limits, tell)
         rule = score_rule(score, ess)
         mass = np.ones(self.codes.shape[1]) if self.weights is None else self.weights
-        some = DistinctRows.of(self.levels, self.codes, mass)
-        rows = Completion(some.codes, tuple(self.sizes.values()), some.weights, rule)
+        distinct = DistinctRows.of(self.levels, self.codes, mass)
+        rows = Completion(distinct.codes, tuple(self.sizes.values()), distinct.weights, rule)
         return exploration.find_with_missing(rows, limits, tell)
 
     def tests(self, test: str, seed: int | None) -> Independence:

@@ -10,7 +10,8 @@ import bayeskit
 from bayeskit.errors import InputError
 from bayeskit.portable.program import Portable, Unportable
 from bayeskit.targets.door import check_rows
-from bayeskit.targets.onnx import LABEL, OPSET, PROBABILITIES, Graph, Writer, is_text, labels_of
+from bayeskit.targets.graph import Graph
+from bayeskit.targets.onnx import LABEL, OPSET, PROBABILITIES, Writer, is_text, labels_of
 
 DOUBLE = 11  # as ONNX numbers types
 

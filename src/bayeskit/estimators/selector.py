@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ METHODS = ("information", "forward", "backward")
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Keeps the columns that tell the classes apart.
 
@@ -71,20 +73,11 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     (['x1'], (200, 1))
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "information",
-        criterion: str = "log_score",
-        n_features: int | str = "auto",
-        estimator: Classifier | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.method = method
-        self.criterion = criterion
-        self.n_features = n_features
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    method: str = "information"
+    criterion: str = "log_score"
+    n_features: int | str = "auto"
+    estimator: Classifier | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Choose columns by a table; ``y`` holds the labels or names a column of X."""
@@ -117,13 +110,13 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         bins, tables = counted.statistic["numbers"], counted.statistic["levels"]
         assert isinstance(bins, Bins)
         assert isinstance(tables, Tables)
-        told = of_numbers(bins)
+        information = of_numbers(bins)
         for name, more in of_levels(tables).items():
-            told[name] = told.get(name, 0.0) + more  # a number whose absence is a level tells both
-        self.information_ = {name: told.get(name, 0.0) for name in schema.names}
+            information[name] = information.get(name, 0.0) + more  # a number whose absence is a level tells both
+        self.information_ = {name: information.get(name, 0.0) for name in schema.names}
         self.ranking_ = tuple(sorted(schema.names, key=lambda name: -self.information_[name]))
-        some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
-        return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
+        useful = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
+        return schema, set(useful[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
     def _walk(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""

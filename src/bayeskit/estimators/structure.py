@@ -183,9 +183,9 @@ def learn_network(
     if search == "pc":
         near, parted = skeleton.pc()
         pattern = skeleton.orient(near, parted, names)
-        separators = {frozenset(names[n] for n in p): tuple(names[n] for n in some) for p, some in parted.items()}
+        separators = {frozenset(names[n] for n in p): tuple(names[n] for n in given) for p, given in parted.items()}
         arcs, path = _matrix(extend(pattern), names, "pc"), list[Step]()
-        scores = None if table.holes else table.scores(score, ess)
+        scores = None if table.incomplete else table.scores(score, ess)
     else:
         if search == "mmhc":
             limits = replace(limits, forbidden=limits.forbidden | ~skeleton.mmpc())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import Holdout, LeaveOneOut
 from bayeskit.evaluation.refit import logs_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows
-from bayeskit.portable.program import Program, Unportable
+from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.storage.bundle import Bundle
 
 METHODS = ("cross", "inductive", "loo")
@@ -173,8 +174,16 @@ class VennAbers(AnyWrapper):
         return None
 
     def program(self) -> Program:
-        """Refused: a program has no regression by pairs."""
-        raise Unportable("its regressions are not written as a program; export estimator_")
+        """The portable program of the classifier, with the regressions of its result, unless folds are merged."""
+        check_is_fitted(self)
+        calibration = self.map_.portable()
+        (fitted,) = self.fold_models_
+        if not isinstance(fitted, Portable):
+            raise Unportable(f"{type(fitted).__name__} is a classifier of another library, which has no program")
+        inner = fitted.program()
+        if inner.calibration is not None:
+            raise Unportable("the classifier inside is calibrated itself, and a program holds one map; leave one out")
+        return replace(inner, calibration=calibration)
 
     def _check_settings(self) -> None:
         if self.method not in METHODS:

@@ -131,7 +131,7 @@ def counts_of(model: Model, known: Sequence[Known], share: float = 1.0) -> dict[
     """The same columns as another model counted them."""
     found, total_weight, out = margins(model.features), model.counted.weight, {}
     for one in known:
-        if one.name not in model.schema.names or not one.tested:
+        if one.name not in model.schema or not one.tested:
             continue
         margin = found.get(one.name, Margin())
         rows = total_weight if margin.rows is None else margin.rows

@@ -32,7 +32,7 @@ from bayeskit.data.encode import Roles
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
-from bayeskit.evaluation.evaluate import plan_run
+from bayeskit.evaluation.evaluate import document, plan_run
 from bayeskit.evaluation.methods import MethodLike
 from bayeskit.evaluation.stream import LabelledSource
 from bayeskit.model.open_table import OpenTable
@@ -88,6 +88,7 @@ def usual_baselines(rows: int) -> Json:
     }
 
 
+@document
 def compare(
     models: Classifier | Sequence[Classifier] | Mapping[str, Classifier],
     X: TableLike,
@@ -110,32 +111,12 @@ def compare(
     ----------
     models : mapping or sequence
         Classifiers by name, or a list of them.
-    X : table
-        Rows, as for ``fit``.
-    y : array of shape (n,) or str
-        The labels, or the name of their column.
-    method : method of evaluation, int or splitter, optional
-        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it.
     by : str, default "log_loss"
         The measure that ranks them.
     baselines : bool, default False
         Add scikit-learn's logistic regression and support vector machine.
     correction : {"holm"} or None, default "holm"
         Of the p-values of the differences to the best; None takes each alone.
-    costs : Costs or mapping, optional
-        The action of least expected cost is judged too.
-    reject : float, optional
-        A row whose best action is expected to cost more is left undecided.
-    groups : array of shape (n,) or str, optional
-        Rows that stay together, or the column that says so, which then is no feature.
-    sample_weight : array of shape (n,), optional
-        Weights of the rows.
-    random_state : int, default 0
-        Seed of what is drawn.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
-        process may have, and one process.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Axes, Classifier, Frame, Label, Seed
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
-from bayeskit.evaluation.evaluate import fit_copy, plan_run
+from bayeskit.evaluation.evaluate import document, fit_copy, plan_run
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import evaluate_fitted
 from bayeskit.evaluation.intervals import known_mean
@@ -83,6 +83,7 @@ class Populations(TableRepr):
         return [head, *([train, *(cell((train, test)) for test in self.names)] for train in self.names)]
 
 
+@document
 def cross_population(
     model: Classifier,
     populations: Mapping[Label, object],
@@ -104,14 +105,6 @@ def cross_population(
         Names to (X, y) or (X, y, sample_weight).
     positive : class, optional
         The class whose sensitivity and specificity are shown.
-    method : method of evaluation, int or splitter, optional
-        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it.
-    random_state : int, default 0
-        Seed of what is drawn.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
-        process may have, and one process.
 
     Returns
     -------

@@ -67,7 +67,7 @@ class DecisionCosts:
         least = expected[np.arange(len(best)), best]
         return best if self.reject is None else np.where(least <= self.reject, best, -1)
 
-    def tally(self, codes: Int, proba: Float, action: Int) -> Float:
+    def price_actions(self, codes: Int, proba: Float, action: Int) -> Float:
         """By row what the action was expected to cost and turned out to, whether it was decided, by naming a class,
         and rightly: (COST, n). ``action`` is what the model does."""
         expected, row = proba @ self.table, np.arange(len(codes))

@@ -23,6 +23,7 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
+from bayeskit.docstrings import complete_docstrings
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.algebra import Algebra
@@ -55,7 +56,33 @@ from bayeskit.evaluation.stream import LabelledSource, Stream, hash_split
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable, Rows
 
+SHARED = {  # parameters of what evaluates
+    "X": """table
+        Rows, as for ``fit``.""",
+    "y": """array of shape (n,) or str
+        The labels, or the name of their column.""",
+    "method": """method of evaluation, int or splitter, optional
+        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
+        fitted model and rows that are new to it. A number of folds, the fold of each row or a scikit-learn splitter
+        is taken as ``CrossValidation`` of it.""",
+    "costs": """Costs or mapping, optional
+        The action of least expected cost is judged too.""",
+    "reject": """float, optional
+        A row whose best action is expected to cost more is left undecided.""",
+    "groups": """array of shape (n,) or str, optional
+        Rows that stay together, or the column that says so, which then is no feature.""",
+    "sample_weight": """array of shape (n,), optional
+        Weights of the rows.""",
+    "random_state": """int, default 0
+        Seed of what is drawn.""",
+    "n_jobs": """int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
+        process may have, and one process.""",
+}
+document = complete_docstrings(SHARED, {})
 
+
+@document
 def evaluate(
     model: Classifier,
     X: TableLike,
@@ -83,27 +110,6 @@ def evaluate(
     ----------
     model : classifier
         Any classifier with probabilities; it is left as it is.
-    X : table
-        Rows, as for ``fit``.
-    y : array of shape (n,) or str
-        The labels, or the name of their column.
-    method : method of evaluation, int or splitter, optional
-        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it. A number of folds, the fold of each row or a scikit-learn splitter
-        is taken as ``CrossValidation`` of it.
-    costs : Costs or mapping, optional
-        The action of least expected cost is judged too.
-    reject : float, optional
-        A row whose best action is expected to cost more is left undecided.
-    groups : array of shape (n,) or str, optional
-        Rows that stay together, or the column that says so, which then is no feature.
-    sample_weight : array of shape (n,), optional
-        Weights of the rows.
-    random_state : int, default 0
-        Seed of what is drawn.
-    n_jobs : int, optional
-        Number of threads, and of processes where models are refitted; -1 is all cores, None the threads that this
-        process may have, and one process.
     keep_models : bool, default False
         Keep the models of folds that are refitted, which ``model_for`` and a report else fit again.
     by : str, sequence of str, or mapping, optional

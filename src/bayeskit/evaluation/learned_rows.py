@@ -41,6 +41,22 @@ class Strata:
 
 
 @dataclass(frozen=True)
+class NewRow:
+    """A row to be ranked: of which table, its place there and its codes, its stratum, and how ties fall."""
+
+    table: TableLike
+    place: int
+    block: Block
+    stratum: int
+    part: float
+
+    @property
+    def alone(self) -> Any:
+        """A table of it alone."""
+        return take_rows(self.table, np.array([self.place]))
+
+
+@dataclass(frozen=True)
 class LearnedRows:
     """The rows of a model in its codes, each of weight 1, in the order they came."""
 
@@ -87,38 +103,29 @@ class LearnedRows:
         """Full conformal: new rows are learned with each class in turn, and all rows are judged by the others then."""
         asked = BatchPredictor.of(self.model, X, self.spec.name)
         found: list[list[tuple[float, float, float]]] = []
-        row = 0
         for block in asked.blocks():
             for i in range(block.rows):
-                one = block.at(np.array([i]))
-                found.append(self._rank_row(X, row, one, how, strata, int(stratum[row]), part, float(new_part[row])))
-                row += 1
+                row = len(found)
+                new = NewRow(X, row, block.at(np.array([i])), int(stratum[row]), float(new_part[row]))
+                found.append(self._rank_row(new, how, strata, part))
         return Rank(*np.array(found).transpose(2, 0, 1))
 
     def _rank_row(
-        self,
-        X: TableLike,
-        row: int,
-        one: Block,
-        how: Nonconformity,
-        strata: Strata,
-        stratum: int,
-        part: Float,
-        new_part: float,
+        self, row: NewRow, how: Nonconformity, strata: Strata, part: Float
     ) -> list[tuple[float, float, float]]:
         """The rank of one new row for each class: stranger, as strange, total."""
         found = []
-        unseen = bool((one.codes == -2).any())
-        blocks, counts, single = self.blocks, self._level_counts, one
+        unseen = bool((row.block.codes == -2).any())
+        blocks, counts, single = self.blocks, self._level_counts, row.block
         for code, label in enumerate(self.model.classes.tolist()):
-            mine = strata.mask(stratum, code, self.codes)
+            mine = strata.mask(row.stratum, code, self.codes)
             if not mine.any():  # no row to be ranked among
                 found.append((0.0, 0.0, 0.0))
                 continue
             if unseen:  # its levels join, as they would in a fit
-                whole = self.model.merge(learn_like(self.spec, self.model, _row(X, row), np.array([label])))
+                whole = self.model.merge(learn_like(self.spec, self.model, row.alone, np.array([label])))
                 blocks = tuple(b.recode(whole.counted.domain.levels) for b in self.blocks)
-                batch = BatchPredictor.of(whole, _row(X, row), self.spec.name)
+                batch = BatchPredictor.of(whole, row.alone, self.spec.name)
                 single = next(iter(batch.blocks()))
                 counts = self._counts_in(whole)
             new = replace(single, groups=np.array([code], dtype=np.int32), weights=None)
@@ -127,7 +134,7 @@ class LearnedRows:
             with_new = [_add_level(n, c) for n, c in zip(counts, new.codes[:, 0].tolist(), strict=True)]
             logs = self._left_out(whole, (*blocks, new), with_new, how.of_joint)
             scores = how(logs[:-1], self.codes, part)
-            own = float(how(logs[-1:], code, new_part)[0])
+            own = float(how(logs[-1:], code, row.part)[0])
             found.append(rank_among(scores[mine], strata.weights[mine], own))
         return found
 
@@ -237,7 +244,3 @@ def _add_level(counts: Int, code: int) -> Int:
     more = counts.copy()
     more[code] += 1
     return more
-
-
-def _row(X: TableLike, row: int) -> Any:
-    return take_rows(X, np.array([row]))

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, mass_bins, tally
+from bayeskit.numerics.rates import BINS, mass_bins, sum_cells
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class OutOfFold:
         p, codes, weights = trial.proba[mask], self.rows.codes[mask], self.rows.weights[mask]
         best = np.argmax(p, axis=1)
         top = p[np.arange(len(p)), best]
-        return tally(top, best == codes, weights, mass_bins(top, weights), BINS)
+        return sum_cells(top, best == codes, weights, mass_bins(top, weights), BINS)
 
     def _areas(self, trial: Repeat, mask: Bool) -> Areas:
         mask = mask & self.rows.counted

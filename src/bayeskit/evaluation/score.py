@@ -169,7 +169,7 @@ class PredictedRows:
         """As ``DecisionCosts.tallied``, zero without costs: (COST, n)."""
         if self.costs is None:
             return np.zeros((COST, len(self.codes)))
-        return self.costs.tally(self.codes, self.proba, self.done)
+        return self.costs.price_actions(self.codes, self.proba, self.done)
 
     def take(self, chosen: Bool | Int) -> PredictedRows:
         """Some of the rows."""

@@ -82,7 +82,7 @@ class ScoreSums:
         mine = self._wide(wide)
 
         def reliability(p: Float, true: Int) -> Float:
-            """As ``tally``, by group, class and cell of equal width: (G, classes, FIELDS, BINS)."""
+            """As ``sum_cells``, by group, class and cell of equal width: (G, classes, FIELDS, BINS)."""
             return _core.reliability_sums(np.ascontiguousarray(p), true, rows.weights, g, groups, BINS)
 
         cell = (g * k + codes) * wide + done

@@ -11,6 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label, TableLike
 from bayeskit.data.frame import TableRepr, align, frame, html_table, shorten
+from bayeskit.docstrings import complete_docstrings
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
 from bayeskit.numerics.special import LOG_2
@@ -19,6 +20,20 @@ from bayeskit.plots.style import Display
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
 ROWS, CLASSES, PARTS = 3, 8, 20  # shown
+SHARED = {
+    "row": """int, default 0
+        Which row.""",
+    "label": """class, optional
+        The class to speak for; the most probable unless given.""",
+    "rival": """class, optional
+        The class it is compared with; all others unless given.""",
+    "unit": """{"nats", "bits", "points"}
+        Ten points multiply the odds by ten.""",
+    "most": """int, default 12
+        Parts to show; the others stand as one.""",
+    "ax": """matplotlib axes, optional
+        Where to draw; a new figure unless given.""",
+}
 
 
 @runtime_checkable
@@ -29,6 +44,7 @@ class Explains(Protocol):
         """The terms of every row."""
 
 
+@complete_docstrings(SHARED, {})
 @dataclass(frozen=True, repr=False)
 class Explanation(TableRepr):
     """log P(c | x) = prior_c + sum over parts of terms_c - log p(x).
@@ -68,17 +84,6 @@ class Explanation(TableRepr):
 
         First the prior's, then each part's share as the parts are revealed in order. The ``unit`` is "nats", "bits",
         or "points": ten points multiply the odds by ten (decibans).
-
-        Parameters
-        ----------
-        row : int, default 0
-            Which row.
-        label : class, optional
-            The class to speak for; the most probable unless given.
-        rival : class, optional
-            The class it is compared with; all others unless given.
-        unit : {"nats", "bits", "points"}
-            Ten points multiply the odds by ten.
         """
         if unit not in UNITS:
             raise InputError(f"unit={unit!r}: choose one of {', '.join(UNITS)}")
@@ -128,8 +133,6 @@ class Explanation(TableRepr):
 
         Parameters
         ----------
-        row : int, default 0
-            Which row.
         part : int
             Which part.
         """
@@ -145,13 +148,6 @@ class Explanation(TableRepr):
         """The calculation of one row as a textbook writes it, with the ``most`` factors that matter most.
 
         Counts stand as fractions, corrections of zero counts as (2+1)/(9+3), densities as numbers.
-
-        Parameters
-        ----------
-        row : int, default 0
-            Which row.
-        most : int, default 12
-            Parts to show; the others stand as one.
 
         Examples
         --------
@@ -201,23 +197,7 @@ class Explanation(TableRepr):
         most: int = 12,
         ax: Axes | None = None,
     ) -> Display:
-        """The weights of evidence of one row as a waterfall, from the prior to the posterior.
-
-        Parameters
-        ----------
-        row : int, default 0
-            Which row.
-        label : class, optional
-            The class to speak for; the most probable unless given.
-        rival : class, optional
-            The class it is compared with; all others unless given.
-        unit : {"nats", "bits", "points"}
-            Ten points multiply the odds by ten.
-        most : int, default 12
-            Parts to show; the others stand as one.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure unless given.
-        """
+        """The weights of evidence of one row as a waterfall, from the prior to the posterior."""
         from bayeskit.plots.waterfall import WaterfallDisplay
 
         steps = self.evidence(row, label, rival, unit)

@@ -208,7 +208,7 @@ def _shares(model: Model, name: str, values: Sequence[Label]) -> Float:
 
 def marginal(model: Model, name: str, prior: PriorLike = None) -> Marginal:
     """That of one column; an error says why there is none."""
-    if name not in model.schema.names:
+    if name not in model.schema:
         raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
     if found := marginals(model, [name], prior):
         return found[name]

@@ -40,7 +40,7 @@ class Summary:
     def of(cls, model: Model, names: NamesLike = None) -> Summary:
         """Of a model whose columns may be called by names they did not come with."""
         prior = np.exp(model.log_prior())
-        ingest = model.counted.tally
+        ingest = model.counted.ingest
         said = dict(zip(model.schema.names, name_columns(model.schema.names, names), strict=True))
         return cls(
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),

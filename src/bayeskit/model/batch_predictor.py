@@ -122,10 +122,10 @@ class BatchPredictor:
         approximated: Counter[str] = Counter()
         empty = True
         engine = answering(self.table.engine, len(names), answers or len(model.weights))
-        for result, strange, some in engine.map(self.table.rows(model.structure.sparse), names, one):
+        for result, strange, estimated in engine.map(self.table.rows(model.structure.sparse), names, one):
             empty = False
             outside.update(strange)
-            approximated.update(some)
+            approximated.update(estimated)
             yield result
         if empty:
             raise no_rows(model.schema, self.table.place)

@@ -116,8 +116,8 @@ def write_fields(value: object) -> Json:
     {'m': 2.0}
     """
     kind: Any = type(value)
-    told = {name: _describe_field(hint, getattr(value, f.name)) for name, (f, hint) in _fields(kind).items()}
-    return {name: record for name, record in told.items() if json_text(record) != _defaults(kind).get(name)}
+    records = {name: _describe_field(hint, getattr(value, f.name)) for name, (f, hint) in _fields(kind).items()}
+    return {name: record for name, record in records.items() if json_text(record) != _defaults(kind).get(name)}
 
 
 def parse_fields(kind: Callable[..., T], record: object) -> T:

@@ -28,7 +28,7 @@ ABOUT = ":about:"
 class CountsRows(Protocol):
     """What is reduced over rows that are coded already."""
 
-    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Self: ...
+    def count(self, block: Block, domain: Domain, ingest: IngestReport) -> Self: ...
     def merge(self, other: Self) -> Self: ...
     def without_counts(self) -> Self: ...
     def to_bytes(self) -> bytes: ...
@@ -44,11 +44,11 @@ class CountsOther:
 
     counted: Counted
 
-    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Self:
+    def count(self, block: Block, domain: Domain, ingest: IngestReport) -> Self:
         moved = self.recode(block)
         levels = {name: moved.levels[name] for name in moved.schema.coded}
         known = Domain(domain.classes, levels).union(self.counted.domain)  # with those that are declared
-        return replace(self, counted=self.counted.count(moved, known, tally))
+        return replace(self, counted=self.counted.count(moved, known, ingest))
 
     def recode(self, block: Block) -> Block:
         """The rows as they are counted."""
@@ -75,42 +75,42 @@ class Together(Generic[C]):
     roles: Roles
     parts: tuple[C, ...]
     domain: Domain = Domain()
-    tally: IngestReport = IngestReport()
+    ingest: IngestReport = IngestReport()
 
     def update(self, batch: Batch) -> Together[C]:
         """Count a batch more in each."""
-        block, domain, tally = encode(batch, self.schema, self.domain, self.roles)
-        parts = tuple(part.count(block, domain, tally) for part in self.parts)
-        return replace(self, parts=parts, domain=domain, tally=self.tally + tally)
+        block, domain, ingest = encode(batch, self.schema, self.domain, self.roles)
+        parts = tuple(part.count(block, domain, ingest) for part in self.parts)
+        return replace(self, parts=parts, domain=domain, ingest=self.ingest + ingest)
 
     def merge(self, other: Together[C]) -> Together[C]:
         """Each merged with its like."""
         parts = tuple(mine.merge(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
-        return replace(self, parts=parts, domain=self.domain.union(other.domain), tally=self.tally + other.tally)
+        return replace(self, parts=parts, domain=self.domain.union(other.domain), ingest=self.ingest + other.ingest)
 
     def without_counts(self) -> Together[C]:
         """The same classes and levels, with nothing counted."""
-        return replace(self, parts=tuple(part.without_counts() for part in self.parts), tally=IngestReport())
+        return replace(self, parts=tuple(part.without_counts() for part in self.parts), ingest=IngestReport())
 
     def to_bytes(self) -> bytes:
         """What was counted as data; classes and levels are told by the parts."""
         out = io.BytesIO()
-        told: dict[str, Any] = {str(i): np.frombuffer(part.to_bytes(), np.uint8) for i, part in enumerate(self.parts)}
-        told[ABOUT] = np.frombuffer(json.dumps(astuple(self.tally)).encode(), np.uint8)
-        np.savez(out, **told)
+        parts: dict[str, Any] = {str(i): np.frombuffer(part.to_bytes(), np.uint8) for i, part in enumerate(self.parts)}
+        parts[ABOUT] = np.frombuffer(json.dumps(astuple(self.ingest)).encode(), np.uint8)
+        np.savez(out, **parts)
         return out.getvalue()
 
     def with_bytes(self, data: bytes) -> Together[C]:
         """What another process counted from this empty one."""
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             parts = tuple(part.with_bytes(file[str(i)].tobytes()) for i, part in enumerate(self.parts))
-            tally = IngestReport(*json.loads(file[ABOUT].tobytes()))
-        return replace(self, parts=parts, tally=tally)
+            ingest = IngestReport(*json.loads(file[ABOUT].tobytes()))
+        return replace(self, parts=parts, ingest=ingest)
 
     @property
     def rows(self) -> int:
         """How many rows came in, labelled or not."""
-        return self.tally.rows
+        return self.ingest.rows
 
 
 def count_together(table: OpenTable, schema: Schema, parts: Sequence[C], sparse: bool = False) -> Together[C]:
@@ -148,10 +148,10 @@ class CodedTable:
 
     def take(self, rows: Int, mass: Float | None = None) -> CodedTable:
         """Some of its rows, perhaps of other weights, which may be less than the rows have."""
-        some = self.block.at(rows)
+        block = self.block.at(rows)
         if mass is None:
-            return replace(self, block=some)
-        return replace(self, block=replace(some, weights=None if (mass == 1).all() else mass))
+            return replace(self, block=block)
+        return replace(self, block=replace(block, weights=None if (mass == 1).all() else mass))
 
 
 def in_codes_of(model: Model, block: Block) -> Block:

@@ -96,7 +96,7 @@ class Sample:
         """Nothing drawn yet; of wide tables fewer rows are."""
         return cls(schema, min(most, max(FEWEST, CELLS // max(len(schema.names), 1))), key)
 
-    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Sample:
+    def count(self, block: Block, domain: Domain, ingest: IngestReport) -> Sample:
         """Draw among some rows more, in the codes of a domain that has all of these classes and levels."""
         moved = self.on(domain)
         words = Content(self.key).words(block)
@@ -144,7 +144,7 @@ class Sample:
     def to_bytes(self) -> bytes:
         """What was drawn as data; only rows in memory are sparse, and they are counted here."""
         out, drawn = io.BytesIO(), self._fewer()
-        levels = [[name, some.keys] for name, some in self.domain.levels.items()]
+        levels = [[name, known.keys] for name, known in self.domain.levels.items()]
         about = np.frombuffer(json.dumps([self.domain.classes.keys, levels, bool(drawn.cut)]).encode(), np.uint8)
         rows: dict[str, Any] = {"about": about, "bound": np.array([drawn.bound])}
         for block, keys in drawn.parts:
@@ -157,8 +157,8 @@ class Sample:
         """What another process drew from this empty one."""
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
-        classes, told, cut = json.loads(found["about"].tobytes())
-        levels = {name: _levels(keys) for name, keys in told}
+        classes, by_column, cut = json.loads(found["about"].tobytes())
+        levels = {name: _levels(keys) for name, keys in by_column}
         empty = replace(self, domain=Domain(_levels(classes), levels), cut=cut, bound=found["bound"][0])
         if "code" not in found:
             return empty

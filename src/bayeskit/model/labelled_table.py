@@ -214,21 +214,21 @@ def portions(X: TableLike, known: Mapping[str, str] | None = None) -> Iterator[p
     """The rows as tables of some size, one after the other."""
     engine = engine_for(X)
     schema = engine.schema(X, known)
-    some: list[pa.RecordBatch] = []
+    portion: list[pa.RecordBatch] = []
     for batch in engine.map(X, schema.names, lambda batch, start: batch):
-        some.append(batch)
-        if sum(b.num_rows for b in some) >= PORTION:
-            yield _table(some, schema)
-            some = []
-    if some:
-        yield _table(some, schema)
+        portion.append(batch)
+        if sum(b.num_rows for b in portion) >= PORTION:
+            yield _table(portion, schema)
+            portion = []
+    if portion:
+        yield _table(portion, schema)
 
 
 def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """The batches as a table, with what the fields of the source declare."""
     table = pa.Table.from_batches(batches)
-    told = [f.with_metadata(schema.field(f.name).metadata) for f in table.schema]
-    return pa.table(table.columns, schema=pa.schema(told))
+    declared = [f.with_metadata(schema.field(f.name).metadata) for f in table.schema]
+    return pa.table(table.columns, schema=pa.schema(declared))
 
 
 def _hashes(start: int, rows: int, seed: int) -> Word:
@@ -236,8 +236,8 @@ def _hashes(start: int, rows: int, seed: int) -> Word:
 
 
 def _below(batch: pa.RecordBatch, words: Word, limit: np.uint64) -> tuple[pa.RecordBatch, Word]:
-    some = words <= limit
-    return batch.filter(pa.array(some)), words[some]
+    below = words <= limit
+    return batch.filter(pa.array(below)), words[below]
 
 
 def _fewer(kept: list[tuple[pa.RecordBatch, Word]], most: int) -> tuple[np.uint64, list[tuple[pa.RecordBatch, Word]]]:

@@ -205,16 +205,16 @@ def no_rows(schema: Schema, place: str) -> InputError:
 
 def check_rows(counted: Counted, place: str) -> None:
     """Refuse a table without a usable row; say what was left out or rounded."""
-    tally = counted.tally
-    if not tally.rows:
+    ingest = counted.ingest
+    if not ingest.rows:
         raise no_rows(counted.schema, place)
-    if tally.unlabelled == tally.rows:
+    if ingest.unlabelled == ingest.rows:
         raise InputError(f"{place}Input y contains NaN only: no row has a label; name the column that has the labels")
     if not counted.weight > 0:
         raise InputError("all sample weights are zero: nothing was learned")
     if not np.isfinite(counted.weight):
         raise InputError("sample weights add up to more than a double can hold; divide them by a large number")
-    if tally.unlabelled:
-        warnings.warn(f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", stacklevel=4)
-    if tally.rounded:
-        warnings.warn(f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double", stacklevel=4)
+    if ingest.unlabelled:
+        warnings.warn(f"{ingest.unlabelled} of {ingest.rows} rows have no label and were skipped", stacklevel=4)
+    if ingest.rounded:
+        warnings.warn(f"{ingest.rounded} integers beyond 2**53 were rounded to the nearest double", stacklevel=4)

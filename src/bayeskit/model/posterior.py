@@ -66,8 +66,8 @@ def _probabilities(prior: PriorLike, classes: Levels, weights: Float) -> Float:
         written: dict[Key, Key] = {
             (TEXT, show(k)): k for k in classes.keys
         }  # a text from a shell stands for the number it writes
-        told = {k: p for label, p in prior.items() if (k := key(label)) is not None}
-        given = {k if k in classes.index else written.get(k, k): p for k, p in told.items()}
+        labelled = {k: p for label, p in prior.items() if (k := key(label)) is not None}
+        given = {k if k in classes.index else written.get(k, k): p for k, p in labelled.items()}
         unknown = [k for k in given if k not in classes.index]
         lacking = [k for k in classes.keys if k not in given]
         if unknown or lacking:

@@ -270,7 +270,7 @@ class WorkedQuery(Written):
         factors = " · ".join(self._factor(node) for node in self.nodes)
         lines: list[Line] = [(f"P({', '.join(self.nodes)}) = {factors}",)] if len(self.nodes) > 1 else []
         for state, products in zip(states, sums, strict=True):
-            shown = [" · ".join(f"{p:.4g}" for p in some) for some in products[:SUMMANDS]]
+            shown = [" · ".join(f"{p:.4g}" for p in entries) for entries in products[:SUMMANDS]]
             more = [f"... ({len(products) - SUMMANDS} more)"] if len(products) > SUMMANDS else []
             name = ", ".join(filter(None, [_assignment(self.target, state), given]))
             whole = f" = {_total(products):.4g}" if len(products) > 1 or len(self.nodes) > 1 else ""
@@ -292,8 +292,8 @@ class WorkedQuery(Written):
         code = {node: self.network.code(node, value) for node, value in known.items()}
         sizes = [range(self.network.sizes[node]) for node in self.hidden]
         found = []
-        for some in islice(product(*sizes), MOST):
-            code.update(zip(self.hidden, some, strict=True))
+        for states in islice(product(*sizes), MOST):
+            code.update(zip(self.hidden, states, strict=True))
             found.append([self._entry(node, code) for node in self.nodes])
         return found
 
@@ -325,7 +325,7 @@ def work_query(network: Network, target: Label, evidence: Mapping[str, object]) 
 
 
 def _total(products: list[list[float]]) -> float:
-    return float(sum(np.prod(some) for some in products))
+    return float(sum(np.prod(factors) for factors in products))
 
 
 def _assignment(node: str, state: Label) -> str:

@@ -87,7 +87,7 @@ class _Compiler:
             family = [u for u in self.numbered.families[v] if u in free]
             for u in family:
                 near[u].update(family)
-        near = {v: some - {v} for v, some in near.items()}
+        near = {v: others - {v} for v, others in near.items()}
         found = eliminate(near, self.numbered.sizes, self.pattern.targets)
         joint = float(prod(self.numbered.sizes[v] for v in self.pattern.targets))
         cells, work = found.cells + joint, found.work + joint

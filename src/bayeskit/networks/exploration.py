@@ -44,9 +44,9 @@ class Completion:
 
     def begin(self) -> Bool:
         """The tree of the pairs that tell most of each other; what is filled in would confirm an arc of pure chance."""
-        some, free = Scores(self.codes, self.sizes, self.rule, self.weights), np.array(self.sizes) - 1.0
+        scores, free = Scores(self.codes, self.sizes, self.rule, self.weights), np.array(self.sizes) - 1.0
         price = np.log(max(float(self.weights.sum()), 1.0)) / 2 * np.outer(free, free)
-        return np.asarray(chow_liu(some) & (some.information() > price))
+        return np.asarray(chow_liu(scores) & (scores.information() > price))
 
     def scores(self, filled: Code) -> Scores:
         """Of rows that are complete."""
@@ -82,9 +82,9 @@ class Completion:
         for name in names:
             family = graph.family(name)
             shape = cells_of(name, sizes, family)
-            some = self.codes[[int(n) for n in family]]
-            there = (some >= 0).all(axis=0)
-            cell = np.ravel_multi_index(tuple(some[:, there]), shape)
+            members = self.codes[[int(n) for n in family]]
+            there = (members >= 0).all(axis=0)
+            cell = np.ravel_multi_index(tuple(members[:, there]), shape)
             weight = np.bincount(cell, self.weights[there], minlength=int(np.prod(shape)))
             counts[name] = weight.astype(np.float64, copy=False).reshape(shape)
         found = tables_from_counts(counts, 1.0, 1.0)

@@ -70,9 +70,9 @@ class DistinctRows:
         labels, first = distinct(np.vstack([codes.astype(np.int64), plain.view(np.int64)]) if len(plain) else codes)
         total = mass.place(labels, len(first))
         kept = np.flatnonzero(total.nonzero())
-        some = np.ascontiguousarray(codes[:, first[kept]])
+        held = np.ascontiguousarray(codes[:, first[kept]])
         return cls(
-            levels, some, ExactSum(total.limbs[kept], total.low), np.ascontiguousarray(plain[:, first[kept]]), names
+            levels, held, ExactSum(total.limbs[kept], total.low), np.ascontiguousarray(plain[:, first[kept]]), names
         )
 
     @cached_property
@@ -96,8 +96,8 @@ class DistinctRows:
     def merge(self, other: DistinctRows) -> DistinctRows:
         """The rows of both tables, with the levels of both."""
         levels = {name: mine.union(other.levels[name]) for name, mine in self.levels.items()}
-        ordered = {name: some.ordered for name, some in levels.items()}
-        levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
+        ordered = {name: known.ordered for name, known in levels.items()}
+        levels = {name: levels[name] if levels[name] == self.levels[name] else known for name, known in ordered.items()}
         one, two = self.on(levels), other.on(levels)
         return one._beside(two, two.mass)
 
@@ -118,10 +118,10 @@ class DistinctRows:
         before, after = self._occupied, rest._occupied
         return rest.on(
             {
-                name: some
+                name: known
                 if name in declared
-                else Levels(tuple(k for k, c in some.index.items() if c in after[name] or c not in before[name]))
-                for name, some in self.levels.items()
+                else Levels(tuple(k for k, c in known.index.items() if c in after[name] or c not in before[name]))
+                for name, known in self.levels.items()
             }
         )
 
@@ -150,7 +150,7 @@ class DistinctRows:
 def _after(one: ExactSum, two: ExactSum) -> ExactSum:
     """Sums one after the other: (n + m,) of (n,) and (m,)."""
     low, high = min(one.low, two.low), max(one.high, two.high)
-    return ExactSum(np.concatenate([some.widen(low, high).limbs for some in (one, two)]), low)
+    return ExactSum(np.concatenate([each.widen(low, high).limbs for each in (one, two)]), low)
 
 
 COUNTS, EM = "counts", "em"
@@ -281,7 +281,7 @@ class Fitted:
             raise InputError(
                 f'method={recipe.method!r} is for levels alone, and {rows.names[0]!r} is a number; choose "{EM}"'
             )
-        sizes = {node: len(some) for node, some in rows.levels.items()}
+        sizes = {node: len(states) for node, states in rows.levels.items()}
         restarts = recipe.restarts or 1
         if begin is None or dict(begin.levels) != dict(rows.levels):
             shapes = {node: cells_of(node, sizes, graph.family(node)) for node in sizes}
@@ -343,7 +343,7 @@ class Fitted:
 
 def interval_levels(cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Levels]:
     """The states of nodes that are cut into intervals."""
-    return {node: Levels.of(intervals(some)) for node, some in cuts.items()}
+    return {node: Levels.of(intervals(points)) for node, points in cuts.items()}
 
 
 def _network(
@@ -357,8 +357,8 @@ def _network(
 
 
 def _check_states(levels: Mapping[str, Levels]) -> None:
-    for node, some in levels.items():
-        if not some:
+    for node, states in levels.items():
+        if not states:
             raise InputError(
                 f"node {node!r} has no value in any row; declare its states, for a hidden one their number: "
                 f"states={{{node!r}: 2}}"

@@ -25,10 +25,10 @@ class Graph:
     parents: Mapping[str, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        for node, some in self.parents.items():
-            if len(set(some)) < len(some):
-                raise NetworkError(f"node {node!r} has a parent twice: {', '.join(some)}; give each arc once")
-            for parent in some:
+        for node, parents in self.parents.items():
+            if len(set(parents)) < len(parents):
+                raise NetworkError(f"node {node!r} has a parent twice: {', '.join(parents)}; give each arc once")
+            for parent in parents:
                 if parent not in self.parents:
                     raise NetworkError(f"node {node!r} has the parent {parent!r}, which is no node; add it")
         self.order  # noqa: B018  a cycle is found here, not at first use
@@ -43,7 +43,7 @@ class Graph:
             parent, child = map(str, pair)
             parents.setdefault(parent, [])
             parents.setdefault(child, []).append(parent)
-        return cls({node: tuple(some) for node, some in parents.items()})
+        return cls({node: tuple(names) for node, names in parents.items()})
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -52,19 +52,19 @@ class Graph:
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
         """The arcs as (parent, child)."""
-        return tuple((parent, node) for node, some in self.parents.items() for parent in some)
+        return tuple((parent, node) for node, parents in self.parents.items() for parent in parents)
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {node: [] for node in self.parents}
         for parent, child in self.edges:
             found[parent].append(child)
-        return {node: tuple(some) for node, some in found.items()}
+        return {node: tuple(names) for node, names in found.items()}
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Parents before children, otherwise as the nodes stand."""
-        open_parents = {node: len(some) for node, some in self.parents.items()}
+        open_parents = {node: len(parents) for node, parents in self.parents.items()}
         ready = deque(node for node, count in open_parents.items() if not count)
         done = []
         while ready:
@@ -117,7 +117,7 @@ class Graph:
             family = [n for n in self.family(node) if n in near]
             for member in family:
                 near[member].update(family)
-        return {node: some - {node} for node, some in near.items()}
+        return {node: others - {node} for node, others in near.items()}
 
     def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
         """Whether the graph makes a and b (nodes or lists of nodes) independent given others, whatever the tables.
@@ -125,7 +125,7 @@ class Graph:
         They are when the moral graph of the ancestors of all of them has no path from a to b around ``given``.
         """
         one, other, known = (
-            {self.check(n) for n in ([some] if isinstance(some, str) else some)} for some in (a, b, given)
+            {self.check(n) for n in ([nodes] if isinstance(nodes, str) else nodes)} for nodes in (a, b, given)
         )
         if (one & other) - known:
             return False
@@ -142,6 +142,6 @@ class Graph:
 
     def check(self, node: str) -> str:
         if node not in self.parents:
-            some = ", ".join(list(self.parents)[:12]) + (", ..." if len(self.parents) > 12 else "")
-            raise NetworkError(f"no node is named {node!r} (there are: {some})")
+            known = ", ".join(list(self.parents)[:12]) + (", ..." if len(self.parents) > 12 else "")
+            raise NetworkError(f"no node is named {node!r} (there are: {known})")
         return node

@@ -51,10 +51,10 @@ class Evidence:
 
     def position(self, component: Component, cell: Cell) -> int:
         """Of a configuration among those of the levels that are open."""
-        some = [
+        levels = [
             (code, component.sizes[n]) for n, code in zip(component.scope, cell.codes, strict=True) if n in self.open
         ]
-        return int(np.ravel_multi_index(tuple(c for c, _ in some), tuple(s for _, s in some))) if some else 0
+        return int(np.ravel_multi_index(tuple(c for c, _ in levels), tuple(s for _, s in levels))) if levels else 0
 
     @cached_property
     def tables(self) -> dict[Scope, Float]:
@@ -191,12 +191,12 @@ class HybridInference:
             step = int(np.clip(AT_ONCE // max(held, 1), 1, 1 << 16))
             for begin in range(0, len(mine), step):
                 places = mine[begin : begin + step]
-                some = np.ascontiguousarray(codes[:, places])
-                states = dict(zip(sizes, some, strict=True))
+                rows_of = np.ascontiguousarray(codes[:, places])
+                states = dict(zip(sizes, rows_of, strict=True))
                 values = {n: numbers[j, places] for j, n in enumerate(names) if n in observed}
                 cells = [list(part.cells(states, values, len(places))) for part in parts]
                 soft = {n: np.ascontiguousarray(given[:, places]) for n, given in (likelihoods or {}).items()}
-                yield places, Evidence(self, some, soft, parts, cells)
+                yield places, Evidence(self, rows_of, soft, parts, cells)
 
     def joint(
         self,
@@ -251,8 +251,8 @@ class HybridInference:
                 open_ = {n for scope in evidence.tables for n in scope}
                 mine = [n for n in self.levels.network.nodes if n in open_]
                 for scope in [mine] if self._few(mine) else [[n] for n in mine]:
-                    some = codes[:, places]
-                    found, logs = self.joint(some, scope, None, numbers[:, places]) if scope else (None, None)
+                    given = codes[:, places]
+                    found, logs = self.joint(given, scope, None, numbers[:, places]) if scope else (None, None)
                     if found is None or logs is None:
                         continue
                     check_possible(logs)

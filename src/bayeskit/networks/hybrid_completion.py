@@ -41,7 +41,7 @@ class HybridCompletion:
 
     @property
     def _sizes(self) -> dict[str, int]:
-        return {name: max(len(some), 1) for name, some in self.levels.items()}
+        return {name: max(len(states), 1) for name, states in self.levels.items()}
 
     def begin(self) -> Bool:
         """A forest of the pairs that tell most of each other, each counted where both are there, and worth an arc."""

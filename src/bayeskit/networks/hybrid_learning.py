@@ -92,9 +92,9 @@ class HybridLearning:
                     weight[at] += mass
                     first[at] += share @ z
                     second[at] += (z * share[:, None]).T @ z
-                    some = [(i, hidden[n]) for i, n in enumerate(family) if n in hidden]
-                    if some:
-                        i, j = [a for a, _ in some], [b for _, b in some]
+                    pairs = [(i, hidden[n]) for i, n in enumerate(family) if n in hidden]
+                    if pairs:
+                        i, j = [a for a, _ in pairs], [b for _, b in pairs]
                         power = np.array([self.units[family[a]][1] for a in i])
                         block = np.ldexp(cell.covariance[np.ix_(j, j)], power[:, None] + power[None, :])
                         second[at][np.ix_(i, i)] += mass * block

@@ -112,9 +112,9 @@ class Independence:
         counts = np.bincount(place, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)
         rows, columns = counts.sum(axis=2), counts.sum(axis=1)
         free = np.maximum((rows > 0).sum(axis=1) - 1, 0) * np.maximum((columns > 0).sum(axis=1) - 1, 0)
-        told = free > 0
-        counts, rows, columns = counts[told], rows[told], columns[told]
-        if not told.any():
+        informative = free > 0
+        counts, rows, columns = counts[informative], rows[informative], columns[informative]
+        if not informative.any():
             return NOTHING
         whole = rows.sum(axis=1)
         inside = xlogy(counts, counts).sum()
@@ -282,8 +282,8 @@ def _distribution(rows: Float, columns: Float) -> tuple[Float, Float] | None:
                 if (tried := tried + 1) > FILLINGS:
                     return None
         left = {}
-        for state, some in parts.items():
-            values, logs = (np.concatenate([pair[i] for pair in some]) for i in (0, 1))
+        for state, pairs in parts.items():
+            values, logs = (np.concatenate([pair[i] for pair in pairs]) for i in (0, 1))
             top = logs.max()
             values, mass = _merge(values, np.exp(logs - top))
             left[state] = values, np.log(mass) + top
@@ -315,7 +315,7 @@ def _drawn_p(tables: Sequence[Float], seen: float, seed: int | None) -> float:
     while drawn < DRAWS and extreme < PLENTY:
         sums = np.zeros(BATCH)
         for maker in makers:
-            some = maker.rvs(BATCH, random_state=rng)
-            sums += xlogy(some, some).sum(axis=(1, 2))
+            counts = maker.rvs(BATCH, random_state=rng)
+            sums += xlogy(counts, counts).sum(axis=(1, 2))
         extreme, drawn = extreme + int((sums >= seen).sum()), drawn + BATCH
     return (extreme + 1) / (drawn + 1)

@@ -67,8 +67,8 @@ class Inference:
         places: Int | slice
         for places, pattern in self._groups(codes, which, tuple(sorted(likely))):
             mine = np.ascontiguousarray(codes[:, places])
-            some = None if stacked is None else np.ascontiguousarray(stacked[:, places])
-            found, exponent = self.plan(pattern).run(mine, some)
+            extra = None if stacked is None else np.ascontiguousarray(stacked[:, places])
+            found, exponent = self.plan(pattern).run(mine, extra)
             total = found.sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 out[places] = (found / total).T.reshape(-1, *shape)
@@ -127,8 +127,8 @@ class Inference:
         every = tuple(range(len(codes)))
         for places, pattern in self._groups(codes, (), (), every, folded=False):
             mine = np.ascontiguousarray(codes[:, places])
-            some = None if weights is None else np.ascontiguousarray(weights[places])
-            found, exponent = self.plan(pattern).count(mine, counts, some, tables)
+            masses = None if weights is None else np.ascontiguousarray(weights[places])
+            found, exponent = self.plan(pattern).count(mine, counts, masses, tables)
             with np.errstate(divide="ignore"):
                 log_evidence[places] = np.log(found[0]) + exponent * LOG_2
         return counts, log_evidence

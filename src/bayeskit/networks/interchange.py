@@ -196,58 +196,58 @@ def parse_json(text: str) -> Network:
     a = 2, deviation 0.5
     """
     try:
-        told = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise NetworkError(f"not JSON ({error}); give a Gaussian network") from error
-    if not isinstance(told, dict) or not isinstance(told.get("cpds"), dict) or not isinstance(told.get("nodes"), list):
+    if not isinstance(data, dict) or not isinstance(data.get("cpds"), dict) or not isinstance(data.get("nodes"), list):
         raise NetworkError("it has no nodes and cpds; give a Gaussian network")
-    nodes = [_text(node) for node in told["nodes"]]
-    if len(set(nodes)) < len(nodes) or set(nodes) != set(told["cpds"]):
+    nodes = [_text(node) for node in data["nodes"]]
+    if len(set(nodes)) < len(nodes) or set(nodes) != set(data["cpds"]):
         raise NetworkError("its nodes and its cpds are not the same, or a node stands twice")
-    normals = {node: _normal(node, told["cpds"][node]) for node in nodes}
+    normals = {node: _normal(node, data["cpds"][node]) for node in nodes}
     graph = Graph({node: normals[node].numbers for node in nodes})
-    arcs = told.get("arcs", [])
+    arcs = data.get("arcs", [])
     if not isinstance(arcs, list) or sorted(map(_arc, arcs)) != sorted(graph.edges):
         raise NetworkError("its arcs are not those of the parents of its cpds")
     return Network(graph, {}, {}, {}, normals)
 
 
-def _normal(node: str, told: Any) -> Linear:
-    if not isinstance(told, dict) or not isinstance(told.get("coefficients"), dict):
+def _normal(node: str, record: Any) -> Linear:
+    if not isinstance(record, dict) or not isinstance(record.get("coefficients"), dict):
         raise NetworkError(f"the cpd of {node!r} has no coefficients")
-    parents = told.get("parents", [])
+    parents = record.get("parents", [])
     parents = [parents] if isinstance(parents, str) else parents
     if not isinstance(parents, list):
         raise NetworkError(f"the parents of {node!r} are no list")
     names = tuple(_text(parent) for parent in parents)
-    if set(told["coefficients"]) != {INTERCEPT, *names} or len(set(names)) < len(names):
+    if set(record["coefficients"]) != {INTERCEPT, *names} or len(set(names)) < len(names):
         raise NetworkError(f"the coefficients of {node!r} are not {INTERCEPT} and one for each of its parents")
-    variance = _number(told.get("variance"), node)
+    variance = _number(record.get("variance"), node)
     if not variance > 0:
         raise NetworkError(f"{node!r} has a variance that is not above 0; give it some noise, or leave the node out")
-    slopes = np.array([_number(told["coefficients"][name], node) for name in names], dtype=np.float64)
-    mean = np.array(_number(told["coefficients"][INTERCEPT], node))
+    slopes = np.array([_number(record["coefficients"][name], node) for name in names], dtype=np.float64)
+    mean = np.array(_number(record["coefficients"][INTERCEPT], node))
     return Linear(node, (), names, np.zeros(len(names)), mean, slopes, np.array(math.sqrt(variance)))
 
 
-def _number(told: Any, node: str) -> float:
+def _number(entry: Any, node: str) -> float:
     """A finite number, perhaps alone in a list."""
-    value = told[0] if isinstance(told, list) and len(told) == 1 else told
+    value = entry[0] if isinstance(entry, list) and len(entry) == 1 else entry
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
-        raise NetworkError(f"the cpd of {node!r} has {str(told)[:40]} where a number is needed")
+        raise NetworkError(f"the cpd of {node!r} has {str(entry)[:40]} where a number is needed")
     return float(value)
 
 
-def _text(told: Any) -> str:
-    if not isinstance(told, str):
-        raise NetworkError(f"{str(told)[:40]} is no name of a node")
-    return told
+def _text(entry: Any) -> str:
+    if not isinstance(entry, str):
+        raise NetworkError(f"{str(entry)[:40]} is no name of a node")
+    return entry
 
 
-def _arc(told: Any) -> tuple[str, str]:
-    if not isinstance(told, list) or len(told) != 2:
-        raise NetworkError(f"{str(told)[:40]} is no arc; arcs are pairs (parent, child)")
-    return _text(told[0]), _text(told[1])
+def _arc(entry: Any) -> tuple[str, str]:
+    if not isinstance(entry, list) or len(entry) != 2:
+        raise NetworkError(f"{str(entry)[:40]} is no arc; arcs are pairs (parent, child)")
+    return _text(entry[0]), _text(entry[1])
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -274,8 +274,8 @@ def _json(network: Network) -> Iterator[str]:
             "variance": [_square(float(one.deviation))],
             "parents": list(one.numbers),
         }
-    told = {"nodes": list(network.nodes), "arcs": [list(arc) for arc in network.graph.edges], "cpds": cpds}
-    yield json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    data = {"nodes": list(network.nodes), "arcs": [list(arc) for arc in network.graph.edges], "cpds": cpds}
+    yield json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _square(deviation: float) -> float:

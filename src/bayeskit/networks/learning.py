@@ -74,7 +74,7 @@ class Learning:
     def hidden(self) -> tuple[str, ...]:
         """Nodes that no row has observed."""
         seen = np.asarray((self.codes >= 0).any(axis=1)).tolist()
-        return tuple(node for node, some in zip(self.start.nodes, seen, strict=True) if not some)
+        return tuple(node for node, observed in zip(self.start.nodes, seen, strict=True) if not observed)
 
     @cached_property
     def prior(self) -> Float:

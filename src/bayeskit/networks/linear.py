@@ -125,13 +125,13 @@ def linear_of(
             )
         at = tuple(code_of(states[name], label, name) for name, label in zip(levels, first, strict=True))
         mean[at], deviation[at] = float(row["intercept"]), float(row["deviation"])
-        told: Mapping[str, Any] = row.get("slopes", {})
-        if set(told) != set(numbers):
+        by_name: Mapping[str, Any] = row.get("slopes", {})
+        if set(by_name) != set(numbers):
             raise NetworkError(
                 f"the slopes of {child!r} must name the numbers above it ({', '.join(numbers) or 'none'}), and name "
-                f"{', '.join(map(str, told)) or 'none'}"
+                f"{', '.join(map(str, by_name)) or 'none'}"
             )
-        slopes[at] = [float(told[name]) for name in numbers]
+        slopes[at] = [float(by_name[name]) for name in numbers]
     if np.isnan(mean).any():
         at = tuple(np.argwhere(np.isnan(mean))[0].tolist())
         labels = {n: states[n].values[c] for n, c in zip(levels, at, strict=True)}

@@ -69,7 +69,7 @@ class Network:
         given = {str(name): spec for name, spec in tables.items()}
         if alone := [name for name in given if name not in graph.parents]:
             graph = Graph({**graph.parents, **dict.fromkeys(alone, ())})
-        declared = {str(name): declare_states(str(name), some) for name, some in (states or {}).items()}
+        declared = {str(name): declare_states(str(name), values) for name, values in (states or {}).items()}
         levels, linear = {}, {name for name, spec in given.items() if is_linear(spec)}
         check_arcs(graph.edges, linear)
         for node in graph.nodes:

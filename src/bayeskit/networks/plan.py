@@ -60,7 +60,7 @@ def _greedy(
     kept: Collection[int],
     score: Callable[[float, float], tuple[float, float]],
 ) -> Elimination:
-    left = {v: set(some) for v, some in near.items()}
+    left = {v: set(others) for v, others in near.items()}
     log_size = [log2(size) for size in sizes]
 
     def cost_of(v: int) -> tuple[float, float]:
@@ -146,9 +146,9 @@ class Numbered:
         positive = (p[p > 0] for p in (self.network.potentials[node] for node in self.network.nodes))
         return [float(np.log2(p.min())) for p in positive]
 
-    def ancestors(self, some: Iterable[int]) -> set[int]:
+    def ancestors(self, nodes: Iterable[int]) -> set[int]:
         found: set[int] = set()
-        left = list(some)
+        left = list(nodes)
         while left:
             if (v := left.pop()) not in found:
                 found.add(v)

@@ -145,8 +145,8 @@ class Scores:
     def _pairs(self) -> dict[tuple[int, int], Float]:
         """The tables of all pairs of nodes, of the rows that have both."""
         every = range(len(self.sizes))
-        some = [(a, b) for a in every for b in every if a < b and self._fits((a, b))]
-        return dict(zip(some, self._tables(self.sizes, some), strict=True))
+        pairs = [(a, b) for a in every for b in every if a < b and self._fits((a, b))]
+        return dict(zip(pairs, self._tables(self.sizes, pairs), strict=True))
 
     def information(self) -> Float:
         """n I(a; b) of all pairs of nodes, n the rows that have both; -inf on the diagonal: (nodes, nodes)."""
@@ -234,4 +234,4 @@ class Scores:
 
 def total(scores: Scores, parents: Mapping[int, Iterable[int]]) -> float:
     """The score of a whole graph."""
-    return sum(scores(node, some) for node, some in parents.items())
+    return sum(scores(node, chosen) for node, chosen in parents.items())

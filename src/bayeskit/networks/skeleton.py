@@ -51,10 +51,10 @@ class Skeleton:
             if size > self._deepest or (before.sum(axis=1) <= size).all():
                 return near, separators
             for a, b in np.argwhere(np.triu(before & ~self._fixed)).tolist():
-                for some in self._sides(before, a, b, size):
-                    if self.tests(a, b, some).p > self.alpha:
+                for given in self._sides(before, a, b, size):
+                    if self.tests(a, b, given).p > self.alpha:
                         near[a, b] = near[b, a] = False
-                        separators[frozenset((a, b))] = some
+                        separators[frozenset((a, b))] = given
                         break
             size += 1
 
@@ -67,10 +67,10 @@ class Skeleton:
         seen = set()
         for one, other in ((a, b), (b, a)):
             around = near[one] & ~self.limits.forbidden[one]
-            for some in combinations([n for n in np.flatnonzero(around).tolist() if n != other], size):
-                if some not in seen:
-                    seen.add(some)
-                    yield some
+            for given in combinations([n for n in np.flatnonzero(around).tolist() if n != other], size):
+                if given not in seen:
+                    seen.add(given)
+                    yield given
 
     def mmpc(self) -> Bool:
         """The pairs of which each takes the other for a parent or child (Tsamardinos, Brown and Aliferis 2006)."""
@@ -88,14 +88,14 @@ class Skeleton:
             best = min(weakest, key=lambda b: (weakest[b], b))
             del weakest[best]
             for b in list(weakest) if not self.limits.forbidden[node, best] else ():
-                for some in self._subsets(node, chosen, best):
-                    weakest[b] = max(weakest[b], self.tests(node, b, some).rank)
+                for given in self._subsets(node, chosen, best):
+                    weakest[b] = max(weakest[b], self.tests(node, b, given).rank)
                     if weakest[b][0] > self.alpha:
                         break
             chosen.append(best)
         for b in chosen.copy():
             others = [n for n in chosen if n != b]
-            if any(self.tests(node, b, some).p > self.alpha for some in self._subsets(node, others)):
+            if any(self.tests(node, b, given).p > self.alpha for given in self._subsets(node, others)):
                 chosen.remove(b)
         return chosen
 
@@ -104,8 +104,8 @@ class Skeleton:
         above = [n for n in chosen if not self.limits.forbidden[node, n]]
         extra = () if new is None else (new,)
         for size in range(min(len(above), self._deepest - len(extra)) + 1):
-            for some in combinations(above, size):
-                yield (*some, *extra)
+            for members in combinations(above, size):
+                yield (*members, *extra)
 
     # -- directions --------------------------------------------------------------------------------
 
@@ -159,9 +159,9 @@ class Skeleton:
         """The largest p-value of two ends given some of their neighbours, and those."""
         best = self.tests(a, b, known).p, known
         for size in range(min(self._deepest, FEW) + 1):
-            for some in self._sides(near, a, b, size):
-                if (p := self.tests(a, b, some).p) > best[0]:
-                    best = p, some
+            for given in self._sides(near, a, b, size):
+                if (p := self.tests(a, b, given).p) > best[0]:
+                    best = p, given
         return best
 
 
@@ -205,5 +205,5 @@ def extend(pattern: Pattern) -> list[tuple[str, str]]:
         arcs = {arc for arc in arcs if node not in arc}
         free = {edge for edge in free if node not in edge}
         left.remove(node)
-        near = {n: some - {node} for n, some in near.items() if n != node}
+        near = {n: others - {node} for n, others in near.items() if n != node}
     return made

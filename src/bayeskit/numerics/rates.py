@@ -117,7 +117,7 @@ def mass_bins(p: Float, weights: Float, bins: int = BINS) -> Int:
     return cells
 
 
-def tally(p: Float, true: Bool, weights: Float, cell: Int, cells: int) -> Float:
+def sum_cells(p: Float, true: Bool, weights: Float, cell: Int, cells: int) -> Float:
     """Weight, weight times probability, weight of what came true and squared weight, by cell: (FIELDS, cells)."""
     each = (weights, weights * p, weights * true, weights**2)
     return np.stack([np.bincount(cell, w, minlength=cells) for w in each])

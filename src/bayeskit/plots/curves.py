@@ -24,7 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
-from bayeskit.numerics.rates import Curve, curve, effective, tally, width_bins, wilson
+from bayeskit.numerics.rates import Curve, curve, effective, sum_cells, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,
@@ -174,12 +174,12 @@ class ReliabilityDisplay(Display):
             p, true = given.proba[np.arange(len(best)), best], best == given.codes
         else:
             p, true = given.proba[:, given.place(label)], given.codes == given.place(label)
-        table = tally(p, true, given.weights, width_bins(p, bins), bins)
+        table = sum_cells(p, true, given.weights, width_bins(p, bins), bins)
         return cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
-        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells).
+        """From what ``sum_cells`` finds in cells of equal width: (FIELDS, cells).
 
         Parameters
         ----------

@@ -1,9 +1,7 @@
-"""Layout: boxes in layers and the arcs between them; by Graphviz where it is installed, else by itself."""
+"""Layout: boxes in layers and the arcs between them."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +15,6 @@ from bayeskit.arrays import Float
 SWEEPS = 8  # down and up, to put boxes near what they are joined with
 BEND = 0.45  # of the way between layers that an arc goes straight down before it turns
 PORT = 0.7  # of the width of a box over which its arcs are spread
-WAIT = 20.0  # seconds for Graphviz
 
 Edge = tuple[str, str]
 Key = Any  # a node, or (edge, layer) where a long arc passes a layer
@@ -40,25 +37,14 @@ class Layout:
         gap: float,
         rise: float,
     ) -> Layout:
-        """Boxes of given width and height with a ``gap`` between them and a ``rise`` between layers.
+        """Layers in the order given, each box near the middle of those it is joined with; long arcs pass between.
+
+        Boxes have a given width and height, a ``gap`` between them and a ``rise`` between layers.
 
         >>> boxes = dict.fromkeys("abc", (2.0, 1.0))
-        >>> Layout.by_layers([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
+        >>> Layout.of([["a"], ["b", "c"]], [("a", "b"), ("a", "c")], boxes, 1, 1).middle
         {'a': (2.5, 0.5), 'b': (1.0, 2.5), 'c': (4.0, 2.5)}
         """
-        drawn = cls.by_graphviz(edges, boxes, gap, rise) if shutil.which("dot") else None
-        return cls.by_layers(layers, edges, boxes, gap, rise) if drawn is None else drawn
-
-    @classmethod
-    def by_layers(
-        cls,
-        layers: Sequence[Sequence[str]],
-        edges: Sequence[Edge],
-        boxes: Mapping[str, tuple[float, float]],
-        gap: float,
-        rise: float,
-    ) -> Layout:
-        """Layers in the order given, each box near the middle of those it is joined with; long arcs pass between."""
         level = {node: i for i, layer in enumerate(layers) for node in layer}
         chains: list[list[Key]] = [
             [edge[0], *((edge, i) for i in range(level[edge[0]] + 1, level[edge[1]])), edge[1]] for edge in edges
@@ -83,43 +69,6 @@ class Layout:
             routes[edge] = _smooth(np.array(points))
         size = max((across[n] + w / 2 for n, w in wide.items()), default=0.0), max(0.0, float(top[-1] - rise))
         return cls(middle, routes, size)
-
-    @classmethod
-    def by_graphviz(
-        cls, edges: Sequence[Edge], boxes: Mapping[str, tuple[float, float]], gap: float, rise: float
-    ) -> Layout | None:
-        """Where ``dot`` puts the boxes; None if it fails."""
-        name = {node: f"n{i}" for i, node in enumerate(boxes)}
-        lines = [f'digraph {{ nodesep={gap}; ranksep={rise}; node [shape=box fixedsize=true label=""];']
-        lines += [f"{name[n]} [width={w} height={h}];" for n, (w, h) in boxes.items()]
-        lines += [f"{name[a]} -> {name[b]} [arrowhead=none];" for a, b in edges]
-        try:
-            found = subprocess.run(
-                ["dot", "-Tplain"],
-                input="\n".join([*lines, "}"]),
-                capture_output=True,
-                text=True,
-                timeout=WAIT,
-                check=True,
-            )
-            return cls._read(found.stdout, {short: node for node, short in name.items()}, edges)
-        except (OSError, subprocess.SubprocessError, ValueError, KeyError, IndexError):
-            return None
-
-    @classmethod
-    def _read(cls, plain: str, node: Mapping[str, str], edges: Sequence[Edge]) -> Layout:
-        """From lines "graph scale width height", "node name x y ..." and "edge tail head n x y ...", y upwards."""
-        lines = [line.split() for line in plain.splitlines() if line]
-        wide, high = next(((float(w[2]), float(w[3])) for w in lines if w[0] == "graph"), (np.nan, np.nan))
-        middle = {node[w[1]]: (float(w[2]), high - float(w[3])) for w in lines if w[0] == "node"}
-        routes = {}
-        for words in lines:
-            if words[0] == "edge":
-                points = np.array(words[4 : 4 + 2 * int(words[3])], dtype=np.float64).reshape(-1, 2)
-                routes[node[words[1]], node[words[2]]] = np.column_stack([points[:, 0], high - points[:, 1]])
-        if set(routes) != set(edges) or set(middle) != set(node.values()):
-            raise ValueError("a box or an arc is missing")
-        return cls(middle, routes, (wide, high))
 
 
 def _predecessors(chains: Sequence[Sequence[Key]]) -> dict[Key, list[Key]]:

@@ -26,7 +26,11 @@ and the rest. The classes that the prior allows run; those with the fewest zeros
 sum of magnitudes above 2^900; and base + rest is their log P(c, x).
 
 ``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``,
-if any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, levels] of the result, by class.
+if any, maps the result p, by class, with log-odds s of each class against the rest, and makes it sum to one:
+["temperature", t] and ["vector", weight, bias] log p; ["sigmoid", slope, shift], ["beta", a, b, c] (a log p - b
+log(1 - p) + c) and ["quadratic", a, b, c] (a + b s + c s^2, s within 30) give new log-odds; ["isotonic", edges, levels]
+has log-probabilities by steps of s; ["pairs", edges, levels] of each pair of classes in order the probability of the
+second by steps of their log-odds, and p = 1 / (sum over the others of 1 / p against each - (K - 2)).
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -46,6 +51,9 @@ from bayeskit.portable.symbol import Read, Symbol, Table, Value, constant, evalu
 FORMAT = 1
 OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart
 SURE = 700.0  # log-odds beyond which a double holds no more certainty
+FAR = 30.0  # log-odds beyond which a quadratic map goes no further
+MOST = 1e300  # of what is compared by pairs
+BY_CLASS = ("sigmoid", "beta", "quadratic", "vector")  # calibrations that are numbers by class
 
 
 Step: TypeAlias = tuple[Any, ...]  # an operation by its name, and its arguments: places of steps, tables or nodes
@@ -136,13 +144,13 @@ class Term:
         size = two.size if one.size is None else one.size
         return Term(self.columns, self.value + other.value, Tail(one.zeros + two.zeros, size, one.rest + two.rest))
 
-    def mask(self, silent: Value) -> Term:
+    def mask(self, missing: Value) -> Term:
         """The same, but nothing where a condition holds."""
         tail = self.tail
         if tail is not None:
-            size = None if tail.size is None else where(silent, -np.inf, tail.size)
-            tail = Tail(where(silent, 0.0, tail.zeros), size, where(silent, 0.0, tail.rest))
-        return Term(self.columns, where(silent, 0.0, self.value), tail)
+            size = None if tail.size is None else where(missing, -np.inf, tail.size)
+            tail = Tail(where(missing, 0.0, tail.zeros), size, where(missing, 0.0, tail.rest))
+        return Term(self.columns, where(missing, 0.0, self.value), tail)
 
 
 def reach(x: Symbol, value: Symbol) -> tuple[float, float]:
@@ -304,19 +312,39 @@ def calibrate(calibration: Calibration | None, logs: Float) -> Float:
     if calibration is None:
         return logs
     kind, *numbers = calibration
-    if kind == "temperature":
-        out: Float = log_softmax(numbers[0] * np.maximum(logs, -SURE), axis=1)
+    k, each = logs.shape[1], [np.array(row) for row in numbers] if kind in BY_CLASS else []
+    if kind in ("temperature", "vector"):
+        weight, bias = (each[0], each[1]) if kind == "vector" else (numbers[0], 0.0)
+        out: Float = log_softmax(weight * np.maximum(logs, -SURE) + bias, axis=1)
         return out
-    others = [np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
+    if kind == "pairs":
+        return _join_pairs(numbers[0], numbers[1], np.maximum(logs, -MOST))
+    others = [np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1) for c in range(k)]
     with np.errstate(invalid="ignore"):
         odds = np.clip(logs - np.stack(others, axis=1), -SURE, SURE)
-    if kind == "sigmoid":
-        made = log_expit(np.array(numbers[0]) * odds + np.array(numbers[1]))
+    if kind == "isotonic":
+        steps = zip(*numbers, strict=True)
+        made = np.stack([np.array(lv)[np.searchsorted(ed, odds[:, c])] for c, (ed, lv) in enumerate(steps)], axis=1)
+    elif kind == "sigmoid":
+        made = log_expit(each[0] * odds + each[1])
+    elif kind == "beta":
+        made = log_expit(each[0] * log_expit(odds) - each[1] * log_expit(-odds) + each[2])
     else:
-        each = zip(*numbers, strict=True)
-        made = np.stack([np.array(lv)[np.searchsorted(ed, odds[:, c])] for c, (ed, lv) in enumerate(each)], axis=1)
+        near = np.clip(odds, -FAR, FAR)
+        made = log_expit(each[0] + (each[1] + each[2] * near) * near)
     whole: Float = made - np.logaddexp.reduce(made, axis=1, keepdims=True)
     return whole
+
+
+def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[float]], logs: Float) -> Float:
+    k = logs.shape[1]
+    inverse = np.full(logs.shape, 2.0 - k)
+    for (a, b), edge, level in zip(combinations(range(k), 2), edges, levels, strict=True):
+        second = np.array(level)[np.searchsorted(edge, logs[:, b] - logs[:, a])]
+        inverse[:, a] += 1 / (1 - second)
+        inverse[:, b] += 1 / second
+    out: Float = log_softmax(-np.log(inverse), axis=1)
+    return out
 
 
 @runtime_checkable

@@ -37,10 +37,10 @@ def _columns(drift: Drift) -> Section:
 
 
 def _missing(drift: Drift) -> Section | None:
-    some = [c for c in drift.columns if c.missing_before > 0 or c.missing_now > 0]
-    if not some:
+    incomplete = [c for c in drift.columns if c.missing_before > 0 or c.missing_now > 0]
+    if not incomplete:
         return None
-    order = sorted(some, key=lambda c: (not c.missing_moved, -abs(c.missing_now - c.missing_before)))
+    order = sorted(incomplete, key=lambda c: (not c.missing_moved, -abs(c.missing_now - c.missing_before)))
     rows = [
         [
             c.name,
@@ -55,10 +55,10 @@ def _missing(drift: Drift) -> Section | None:
 
 
 def _unseen(drift: Drift) -> Section | None:
-    some: list[ColumnDrift] = [c for c in drift.columns if c.unseen > 0]
-    if not some:
+    changed: list[ColumnDrift] = [c for c in drift.columns if c.unseen > 0]
+    if not changed:
         return None
-    rows = [[c.name, ", ".join(c.unseen_levels), percent(c.unseen)] for c in some]
+    rows = [[c.name, ", ".join(c.unseen_levels), percent(c.unseen)] for c in changed]
     words = "Levels that the model has never learned; what they say of the class is missing to it."
     return Section(
         "unseen", "Levels never seen", f"<p>{words}</p>{folding_table(rows, ['column', 'levels', 'share'], 2)}"

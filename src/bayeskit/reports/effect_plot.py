@@ -69,8 +69,8 @@ def _curves(evaluation: Evaluation, interest: OneClass) -> tuple[int, ...]:
     if count == 2:
         return (interest.place,)
     often = np.argsort(-evaluation.confusion.matrix.sum(axis=1), kind="stable").tolist()
-    some = [interest.place, *(k for k in often if k != interest.place)][:CLASSES]
-    return tuple([some[0], *sorted(some[1:])] if count > CLASSES else range(count))
+    drawn = [interest.place, *(k for k in often if k != interest.place)][:CLASSES]
+    return tuple([drawn[0], *sorted(drawn[1:])] if count > CLASSES else range(count))
 
 
 def _rank(profiles: Mapping[str, Profile], evidence: Mapping[str, float] | None) -> list[Profile]:

@@ -130,7 +130,7 @@ class EffectProbe:
         values, edges = _axis(column) if profile.numeric else (_levels(column, LEVELS), np.empty(0))
         if len(values) < 2:
             return None
-        each = self.evidence(self.table.some(ROWS), [profile.name], [(v,) for v in values])
+        each = self.evidence(self.table.pick_rows(ROWS), [profile.name], [(v,) for v in values])
         if not self.optional:
             where = _places(column, values, profile.numeric)
             often = np.bincount(where[where >= 0], minlength=len(values))
@@ -152,13 +152,13 @@ class EffectProbe:
         if len(a) < 2 or len(b) < 2:
             return None
         cells = [(u, v) for u in a for v in b]
-        said = self.evidence(self.table.some(PAIRED_ROWS), (one.name, other.name), cells).mean(axis=0)[:, 0]
+        said = self.evidence(self.table.pick_rows(PAIRED_ROWS), (one.name, other.name), cells).mean(axis=0)[:, 0]
         codes = [_places(c, m, p.numeric) for c, m, p in zip(columns, middles, (one, other), strict=True)]
         known = (codes[0] >= 0) & (codes[1] >= 0)
         count = np.bincount(codes[0][known] * len(b) + codes[1][known], minlength=len(cells)).reshape(len(a), len(b))
         beyond = _beyond(said.reshape(len(a), len(b)), count.astype(np.float64))
         size = float(np.sqrt((beyond**2 * count).sum() / max(int(count.sum()), 1)))
-        names = [tuple(value_text(v) for v in some) for some in (a, b)]
+        names = [tuple(value_text(v) for v in values) for values in (a, b)]
         return Pair((one.name, other.name), (names[0], names[1]), np.where(count >= HIDDEN, beyond, np.nan), size)
 
 

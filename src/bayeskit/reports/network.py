@@ -45,7 +45,7 @@ def _table(value: Value, node: str) -> str:
     parents, states = value.graph.parents[node], value.states(node)
     numbers = value.potentials[node].reshape(-1, len(states))
     given = islice(product(*(value.states(p) for p in parents)), LINES)
-    lines = [(*map(str, some), *(f"{p:.4g}" for p in row)) for some, row in zip(given, numbers, strict=False)]
+    lines = [(*map(str, above), *(f"{p:.4g}" for p in row)) for above, row in zip(given, numbers, strict=False)]
     more = f"<p>{len(numbers) - LINES:,} more lines.</p>" if len(numbers) > LINES else ""
     head = f"{text(node)}{' given ' if parents else ''}{', '.join(text(p) for p in parents)}"
     listed = table((*parents, *states), lines, len(parents))

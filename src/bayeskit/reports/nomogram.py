@@ -54,7 +54,7 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
 def _draw(chart: Nomogram, said: str) -> str:
     ranked = sorted(chart.scales, key=lambda s: -float(np.ptp(s.points)))
     shown, others = ranked[:SCALES], ranked[SCALES:]
-    silent = float(sum(s.missing for s in others))
+    unshown = float(sum(s.missing for s in others))
     parts = [_line(0, "points", [(p, f"{p:g}") for p in range(0, 101, 10)], 0.0, 100.0)]
     row = 0
     for scale in shown:
@@ -68,7 +68,7 @@ def _draw(chart: Nomogram, said: str) -> str:
             parts.append(_line(row, title, ticks, *ends, every=not scale.numeric))
             if number == where and 0 <= scale.missing <= 100:
                 parts.append(f'<circle class="hole" cx="{_x(scale.missing):.1f}" cy="{_y(row)}" r="4.5"/>')
-    low, high = _ends(chart, shown, silent)
+    low, high = _ends(chart, shown, unshown)
     step = round_step((high - low) / 10)
     marks = [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
 
@@ -76,7 +76,7 @@ def _draw(chart: Nomogram, said: str) -> str:
         return 100 * (total - low) / (high - low)
 
     parts.append(_line(row + 1, "total points", [(place(t), f"{t:g}") for t in marks], 0.0, 100.0))
-    chances = zip(CHANCES, (chart.total(np.array(CHANCES)) - silent).tolist(), strict=True)
+    chances = zip(CHANCES, (chart.total(np.array(CHANCES)) - unshown).tolist(), strict=True)
     inside = [(place(t), f"{p:g}") for p, t in chances if low - 1e-9 <= t <= high + 1e-9]
     if inside:
         parts.append(_line(row + 2, said, inside, inside[0][0], inside[-1][0]))
@@ -88,10 +88,10 @@ def _draw(chart: Nomogram, said: str) -> str:
     )
 
 
-def _ends(chart: Nomogram, shown: Sequence[Scale], silent: float) -> tuple[float, float]:
+def _ends(chart: Nomogram, shown: Sequence[Scale], unshown: float) -> tuple[float, float]:
     """The totals that are drawn: where the probability is not as good as certain."""
     high = float(sum(np.max(s.points) for s in shown))
-    near = chart.total(np.array([CHANCES[0], CHANCES[-1]])) - silent
+    near = chart.total(np.array([CHANCES[0], CHANCES[-1]])) - unshown
     inner = float(np.fmax(0.0, near[0])), float(np.fmin(high, near[1]))
     return inner if inner[0] < inner[1] else (0.0, high)
 

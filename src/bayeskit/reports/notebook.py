@@ -26,7 +26,7 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
 
 DRAWN = 200  # rows made up to check the page by
-HOLES = 0.1  # of their values
+MISSING = 0.1  # of their values
 HEIGHT = 720  # pixels
 ALONE = "<style>body > header, body > nav, .skip { display: none }</style>"  # a frame has a page around it
 
@@ -88,10 +88,10 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     table = Table.of(found)
     if table is None:
         raise InputError("a panel needs rows in memory; leave X out, or read some of them first")
-    some = table.some(EXPLAINED)
-    seen = cases.explain(model, table.take(some))
+    chosen = table.pick_rows(EXPLAINED)
+    seen = cases.explain(model, table.take(chosen))
     importance = None if seen is None else cases.importance(seen)
-    written = WhatIf.of(model, table, some, None if seen is None else seen.proba, False)
+    written = WhatIf.of(model, table, chosen, None if seen is None else seen.proba, False)
     section = what_if.section(found, written, seen, importance, [], table)
     return Panel(_page([section], title, SCRIPTS).replace("</head>", f"{ALONE}</head>", 1), height)
 
@@ -109,7 +109,7 @@ def _made_up(model: Model) -> TableLike:
             continue
         values = alone.as_recorded()[0].tolist() if alone.numeric else list(alone.values)
         drawn = [values[i] for i in rng.integers(len(values), size=DRAWN).tolist()]
-        drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < HOLES, strict=True)]
+        drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < MISSING, strict=True)]
         if alone.numeric:
             drawn[:2] = [end if np.isfinite(end) else values[0] for end in alone.seen]
         rows[name] = drawn

@@ -99,7 +99,7 @@ class OneClass:
         points = self.precision_recall()
         if points is None:
             return ""
-        recall, precision = (axis[_some(len(axis))] for axis in points)
+        recall, precision = (axis[_pick_points(len(axis))] for axis in points)
         base = drawing.level(self.share)
         plot = drawing.square(
             base + drawing.line(recall, precision),
@@ -115,8 +115,8 @@ class OneClass:
         if self.precision_recall() is None:
             return ""
         curve = self.evaluation.roc(self.label)
-        some = _some(len(curve.false_positive))
-        line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
+        drawn = _pick_points(len(curve.false_positive))
+        line = drawing.line(np.asarray(curve.false_positive)[drawn], np.asarray(curve.true_positive)[drawn])
         plot = drawing.square(
             line, "share of the others predicted as it", f"share of {self.label} found", f"ROC curve of {self.label}"
         )
@@ -131,7 +131,7 @@ def by_class(evaluation: Evaluation) -> str:
     return folding_table(rows, ("class", "share", "calibration error", "average precision"), shown=12)
 
 
-def _some(points: int) -> Int:
+def _pick_points(points: int) -> Int:
     """Which points of a curve are drawn."""
     return np.unique(np.linspace(0, points - 1, SHOWN).astype(np.int64))
 

@@ -24,6 +24,7 @@ from bayeskit.structures.hidden import NetworkedDensity
 WRAPPERS = (Calibrated, AnyWrapper)
 EXPLAINS = (BayesClassifier, AutoBayes, *WRAPPERS)
 WORDS = {  # by how the name of a candidate begins
+    "boosted": "boosted trees: small trees of questions, each of which corrects those before it",
     "forest": "forest: many trees of questions, whose answers are averaged",
     "corrected": "corrected naive: columns independent given the class, corrected for what columns say together",
     "KDB": "KDB: each column given the class and up to k other columns",
@@ -118,16 +119,16 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     sparse = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
     names = [p for p in profiles.values() if not p.numeric and are_names(p.distinct, p.rows - p.missing)]
     counters = [p for p in profiles.values() if p.rows > COUNTED and p.distinct == p.rows == p.high - p.low + 1]
-    for some, what in (
+    for columns, what in (
         (empty, "no value at all: nothing to learn from"),
         (constant, "a single value, which tells the classes nothing apart"),
         (sparse, f"more than {MANY:.0%} missing".replace("%", " %")),
         (names, "another value in nearly every row, like a name"),
         (counters, "the numbers of a count, one in each row, like a row number: leave it out unless the order counts"),
     ):
-        if some:
-            listed = ", ".join(f"<b>{text(p.name)}</b>" for p in some[:8])
-            more = f" and {len(some) - 8:,} more" if len(some) > 8 else ""
+        if columns:
+            listed = ", ".join(f"<b>{text(p.name)}</b>" for p in columns[:8])
+            more = f" and {len(columns) - 8:,} more" if len(columns) > 8 else ""
             found.append(f"<li>{listed}{more}: {what}.</li>")
     if not profiles:
         return ""

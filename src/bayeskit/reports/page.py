@@ -182,8 +182,8 @@ def _sections(
     """The parts of the page, and in words what it holds of the rows."""
     model = evaluation.model
     profiles = {} if rows is None else rows.profiles
-    some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
-    seen = None if rows is None else cases.explain(model, rows.take(some))
+    chosen = np.empty(0, dtype=np.int64) if rows is None else rows.pick_rows(EXPLAINED)
+    seen = None if rows is None else cases.explain(model, rows.take(chosen))
     importance = None if seen is None else cases.importance(seen)
     parts = {} if importance is None or seen is None else dict(zip(seen.parts, importance.tolist(), strict=True))
     worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
@@ -204,7 +204,7 @@ def _sections(
         effects.section(),
         nomogram.nomogram(evaluation, rows, interest),
     ]
-    whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
+    whatif = WhatIf.of(model, rows, chosen, None if seen is None else seen.proba, learned)
     if whatif.program is None and rows is not None:
         whatif = reduced.reduce_columns(model, rows, worth or effects.worth, whatif.note) or whatif
     hard = (

@@ -111,7 +111,7 @@ class Table:
         """The features of some rows, in the kind of table they came in."""
         return take_rows(self.sample.features, rows)
 
-    def some(self, most: int) -> Int:
+    def pick_rows(self, most: int) -> Int:
         """Rows spread over the table, all of them if they are few."""
         return np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).astype(np.int64))
 

@@ -122,8 +122,8 @@ def _draw(curve: DecisionCurve, interest: OneClass) -> str:
         parts.append(
             f'<text class="tick" x="{x(t):.1f}" y="{HIGH - BASE + 16}" text-anchor="middle">{100 * t:.0f} %</text>'
         )
-    some = [i for i, v in enumerate(curve.treat_all.tolist()) if v >= floor]
-    everyone = " ".join(f"{x(float(curve.threshold[i])):.1f},{y(float(curve.treat_all[i])):.1f}" for i in some)
+    drawn = [i for i, v in enumerate(curve.treat_all.tolist()) if v >= floor]
+    everyone = " ".join(f"{x(float(curve.threshold[i])):.1f},{y(float(curve.treat_all[i])):.1f}" for i in drawn)
     band = f"{points(curve.low.tolist())} {points(curve.high.tolist(), down=True)}"
     label = f"Net benefit of acting on {interest.label} by threshold"
     return (

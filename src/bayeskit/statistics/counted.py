@@ -24,12 +24,8 @@ from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Product
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
-ABOUT, LOW, HIGH, DECIMALS = (
-    ":about:",
-    ":low:",
-    ":high:",
-    ":decimals:",
-)  # beside the arrays: classes, levels and tally; ranges
+ABOUT = ":about:"  # beside the arrays: classes, levels and what came in; ranges
+LOW, HIGH, DECIMALS = ":low:", ":high:", ":decimals:"
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Counted:
     ranges: Ranges  # of the numeric columns
     roles: Roles = Roles()
     folds: int = 1
-    tally: IngestReport = IngestReport()
+    ingest: IngestReport = IngestReport()
 
     @classmethod
     def empty(
@@ -63,17 +59,17 @@ class Counted:
         """Count a batch more; new classes and levels join."""
         return self.count(*encode(batch, self.schema, self.domain, self.roles, self.folds))
 
-    def count(self, block: Block, domain: Domain, tally: IngestReport) -> Counted:
+    def count(self, block: Block, domain: Domain, ingest: IngestReport) -> Counted:
         """Count rows more that are coded already, in a domain that has all of these classes and levels."""
         wide = self._on(domain)
         ranges = self.ranges.update(block)
-        return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, tally=self.tally + tally)
+        return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, ingest=self.ingest + ingest)
 
     def without_counts(self) -> Counted:
         """The same classes and levels, with nothing counted."""
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
         bare = self.statistic.place(nowhere, self.statistic.groups, {})
-        return replace(self, statistic=bare, ranges=Ranges.empty(len(self.schema.numeric)), tally=IngestReport())
+        return replace(self, statistic=bare, ranges=Ranges.empty(len(self.schema.numeric)), ingest=IngestReport())
 
     def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
@@ -131,7 +127,7 @@ class Counted:
         domain = self.domain.union(other.domain)
         both = self._on(domain).statistic.merge(other._on(domain).statistic)
         ranges = self.ranges.merge(other.ranges)
-        return replace(self, domain=domain, statistic=both, ranges=ranges, tally=self.tally + other.tally)
+        return replace(self, domain=domain, statistic=both, ranges=ranges, ingest=self.ingest + other.ingest)
 
     def subtract(self, other: Counted) -> Counted:
         """The counts without the other's rows; refused where they cannot have been learned."""
@@ -248,7 +244,7 @@ class Counted:
     def to_bytes(self) -> bytes:
         """What was counted as data, for an engine whose workers are other processes."""
         levels = [[name, known.keys] for name, known in self.domain.levels.items()]
-        about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
+        about = json.dumps([self.domain.classes.keys, levels, astuple(self.ingest)]).encode()
         out = io.BytesIO()
         beside: dict[str, Any] = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}
         beside |= {DECIMALS: self.ranges.decimals, **self.statistic.arrays()}
@@ -259,16 +255,16 @@ class Counted:
         """What another process counted from this empty one."""
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        classes, levels, tally = json.loads(arrays.pop(ABOUT).tobytes())
+        classes, levels, read = json.loads(arrays.pop(ABOUT).tobytes())
         ranges = Ranges(arrays.pop(LOW), arrays.pop(HIGH), arrays.pop(DECIMALS))
         domain = Domain(_levels(classes), {name: _levels(keys) for name, keys in levels})
         there = self._on(domain)
-        return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, tally=IngestReport(*tally))
+        return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, ingest=IngestReport(*read))
 
     @property
     def rows(self) -> int:
         """How many rows came in, labelled or not."""
-        return self.tally.rows
+        return self.ingest.rows
 
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""

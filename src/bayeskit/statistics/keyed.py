@@ -22,7 +22,7 @@ class Keyed:
     """One state of another statistic for each key that occurs, never for all that could.
 
     A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a missing value. Rows
-    with holes only are not counted.
+    with missing values only are not counted.
     """
 
     span: Mapping[str, int]  # codes of each column: its levels, or one for a number that is there
@@ -84,7 +84,7 @@ class Keyed:
         if self.patterns and len(keys) > PATTERNS and (many := len(distinct(keys[:, 1:])[0])) > PATTERNS:
             raise InputError(
                 f"the rows have {many} patterns of missing values, more than {PATTERNS}; pass missing='available' "
-                f"to take every two columns from the rows that hold both, or drop columns with many holes"
+                f"to take every two columns from the rows that hold both, or drop columns with many missing values"
             )
         inner = self.inner.place(_positions(self.keys, keys), len(keys), {})
         return replace(self, keys=keys, inner=inner)

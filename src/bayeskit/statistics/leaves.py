@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -18,6 +18,7 @@ from bayeskit.errors import InputError
 from bayeskit.statistics.cuts import cell_of
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
+from bayeskit.validation import name_in_files
 
 MISSING = 255  # the code of what no tree knows
 MOST = 64  # levels of a column that trees tell apart
@@ -36,7 +37,7 @@ class TreeColumn:
     cuts: tuple[float, ...] = ()
     levels: tuple[int, ...] = ()
     numeric: bool = False
-    holes: bool = False  # whether missing numbers are a level
+    missing: bool = field(default=False, metadata=name_in_files("holes"))  # whether missing numbers are a level
     others: bool = False
 
     def __post_init__(self) -> None:
@@ -46,13 +47,13 @@ class TreeColumn:
 
     @property
     def size(self) -> int:
-        return len(self.cuts) + 1 + self.holes if self.numeric else len(self.levels) + self.others
+        return len(self.cuts) + 1 + self.missing if self.numeric else len(self.levels) + self.others
 
     def codes(self, block: Block) -> Array:
         """(n,)"""
         if self.numeric:
             cell = cell_of(block.numeric.column(block.schema.numeric_index[self.name]), np.array(self.cuts))
-            absent = len(self.cuts) + 1 if self.holes and self.name not in block.hidden else MISSING
+            absent = len(self.cuts) + 1 if self.missing and self.name not in block.hidden else MISSING
             return np.where(cell < 0, absent, cell).astype(np.uint8)
         words = block.levels[self.name].words.view(np.int64).tolist() if self.name in block.levels else []
         at = {word: i for i, word in enumerate(self.levels)}

@@ -32,6 +32,7 @@ from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.wrapped import Backoff, FactorWeights
+from bayeskit.validation import name_in_files
 
 TEXTS = ("names", "columns", "classes", "levels")
 
@@ -53,7 +54,7 @@ class Header:
     ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
     stepped: bool = False  # whether the decimals of their values are, likewise
     settings: Any = field(default_factory=dict)  # of the estimator
-    tally: IngestReport = IngestReport()
+    ingest: IngestReport = field(default=IngestReport(), metadata=name_in_files("tally"))
     journal: tuple[Entry, ...] = ()
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
@@ -102,7 +103,7 @@ def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[
         ranged,
         ranged,
         name_settings(settings),
-        counted.tally,
+        counted.ingest,
         model.journal,
         model.digest,
     )
@@ -186,7 +187,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("two columns have the same name")
     if not header.named and schema.names != tuple(f"x{j}" for j in range(len(columns))):
         raise ModelFileError("the columns of a matrix have names of their own")
-    if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
+    if header.unseen not in UNSEEN or min(astuple(header.ingest)) < 0:
         raise ModelFileError("its header is not as it should be")
     check_label(header.label, [key_of(line) for line in text["classes"]])
     domain = read_domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
@@ -203,7 +204,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     empty = Model.statistic(_counting(structure, header), schema)(len(domain.classes))
     statistic = _as_counted_now(empty.with_arrays(counts), structure, header)
     ranges = _ranges(header, arrays, len(schema.numeric))
-    counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
+    counted = Counted(schema, domain, statistic, ranges, ingest=header.ingest)
     _check_agreement(counted)
     _check_finished(structure, statistic)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)

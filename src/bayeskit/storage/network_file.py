@@ -37,6 +37,7 @@ from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.storage import container
 from bayeskit.storage.columns import key_of
 from bayeskit.storage.identifiers import settings_of
+from bayeskit.validation import name_in_files
 
 KIND = "network"
 TEXTS = ("nodes", "states")
@@ -66,7 +67,7 @@ class Header:
     cut: bool = False  # whether some nodes are cut into intervals
     numbers: tuple[bool, ...] = ()  # by node, whether it is a number, where some are
     settings: Any = field(default_factory=dict)
-    tally: IngestReport | None = None
+    ingest: IngestReport | None = field(default=None, metadata=name_in_files("tally"))
     digest: str | None = None
 
 
@@ -94,7 +95,7 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
         bool(network.cuts),
         tuple(node in network.normals for node in network.nodes) if network.normals else (),
         dict(settings),
-        None if counted is None else counted.tally,
+        None if counted is None else counted.ingest,
         digest(network),
     )
     container.write(path, write_fields(header), arrays)
@@ -289,7 +290,7 @@ def _read_counts(
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.coded})
     ranges = Ranges.unknown(len(schema.numeric))
-    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, ingest=header.ingest or IngestReport())
     if {f"counts/{name}" for name in counted.statistic.arrays()} != {n for n in arrays if n.startswith("counts/")}:
         raise ModelFileError("it holds counts of nothing")
     every = counted.statistic.part(NUMBERS, Product).parts.values() if header.numbers else ()

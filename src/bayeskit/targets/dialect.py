@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,8 +66,8 @@ class Dialect:
         return self.number(value) if isinstance(value, float) else self.text(str(value))
 
     def cast(self, expression: str, kind: str) -> str:
-        """An expression as "text", "number" or "truth" (0 or 1)."""
-        wanted = {"text": self.text_type, "number": self.double, "truth": "INTEGER"}[kind]
+        """An expression as "text", "number", "whole" or "truth" (0 or 1)."""
+        wanted = {"text": self.text_type, "number": self.double, "truth": "INTEGER", "whole": "INTEGER"}[kind]
         return f"CAST({expression} AS {wanted})"
 
     def finite(self, x: str) -> tuple[str, str]:
@@ -94,6 +94,24 @@ class Dialect:
         """A table of constants."""
         values = ",".join(f"({','.join(line)})" for line in lines)
         return f"SELECT * FROM (VALUES {values}) AS v({','.join(columns)})"
+
+    def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
+        """A long table of whole numbers, doubles and plain words, as texts, which are read faster than expressions."""
+        each = [f"CAST({self.spread(' '.join(map(str, v)))} AS {self.kind(v)}) AS {n}" for n, v in columns.items()]
+        return f"SELECT {', '.join(each)}"
+
+    def spread(self, text: str) -> str:
+        """The words of a text, one to a row."""
+        return f"unnest(string_split('{text}', ' '))"
+
+    def kind(self, values: Sequence[int | float | str]) -> str:
+        """The type of a column of constants."""
+        first = values[0]
+        return self.text_type if isinstance(first, str) else self.double if isinstance(first, float) else "INTEGER"
+
+    def within(self, text: str, part: str) -> str:
+        """Whether a text has a part."""
+        return f"instr({text}, {part}) > 0"
 
     def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
         """log of the sum of exp(w - ((y - c) p)^2 / 2) over centres."""
@@ -150,6 +168,10 @@ class Sqlite(Relational):
         rest = ",".join(f"({','.join(line)})" for line in lines[1:])
         return f"SELECT {first}" + (f" UNION ALL VALUES {rest}" if rest else "")
 
+    def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
+        lines = zip(*(map(repr, values) for values in columns.values()), strict=True)
+        return self.rows(list(columns), [list(line) for line in lines])
+
     def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = " UNION ALL ".join(f"SELECT {name} AS n, {w} AS w, {j} AS j" for j, (name, w) in enumerate(pairs))
         kept = f"SELECT n, w FROM ({every}) WHERE w > 0 ORDER BY w DESC, j LIMIT {most}"
@@ -183,6 +205,13 @@ class Postgresql(Relational):
     def finite(self, x: str) -> tuple[str, str]:
         return f"{x} = float8 'NaN'", f"abs({x}) = float8 'Infinity'"
 
+    def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
+        each = [f"'{{{','.join(map(str, values))}}}'::{self.kind(values)}[]" for values in columns.values()]
+        return f"SELECT * FROM unnest({', '.join(each)}) AS v({', '.join(columns)})"
+
+    def within(self, text: str, part: str) -> str:
+        return f"strpos({text}, {part}) > 0"
+
     def rank(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = ",".join(f"({name}, {w}, {j})" for j, (name, w) in enumerate(pairs))
         kept = f"SELECT n, w, j FROM (VALUES {every}) AS v(n, w, j) WHERE w > 0 ORDER BY w DESC, j LIMIT {most}"
@@ -215,6 +244,11 @@ class Spark(Dialect):
 
     def log1p(self, x: str) -> str:
         return f"log1p({x})"
+
+    def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
+        lists = ", ".join(f"split('{' '.join(map(str, values))}', ' ')" for values in columns.values())
+        each = [f"CAST(v.l['{i}'] AS {self.kind(values)}) AS {n}" for i, (n, values) in enumerate(columns.items())]
+        return f"SELECT {', '.join(each)} FROM (SELECT explode(arrays_zip({lists})) AS l) AS v"
 
     def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
         one = "t[1] - 0.5D * (({y} - t[0]) * {p}) * (({y} - t[0]) * {p})".format(y=y, p=self.number(precision))

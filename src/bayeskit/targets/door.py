@@ -129,10 +129,9 @@ def check_rows(program: Program) -> None:
     if not gone:
         return
     kept = [m.name for m in program.members if m.name not in gone]
-    nearest = (
-        f"its members {', '.join(map(repr, kept))} can, each by itself" if kept else "NaiveBayes, FullBayes and TAN can"
-    )
-    raise Unportable(f"{', '.join(map(repr, gone))} looks up the learned rows, which would go with it; {nearest}")
+    nearest = "fit AutoBayes(portable=True), which has none such" if kept else "NaiveBayes, FullBayes and TAN can"
+    verb, them = ("looks", "it") if len(gone) == 1 else ("look", "them")
+    raise Unportable(f"{', '.join(map(repr, gone))} {verb} up the learned rows, which would go with {them}; {nearest}")
 
 
 def _looks_up(value: Value) -> bool:

@@ -196,10 +196,14 @@ function engineOf(program, tables) {
         if (total[i] > 0) first[i] = total[at] / total[i];
       }
     });
-    const trees = { column, child, low, high, start, shares, first };
+    const boosted = spec.values !== undefined; // then leaves have values, which are added up
+    for (let i = 0, leaf = 0; boosted && i < nodes; i++) {
+      if (column[i] < 0) { for (let k = 0; k < K; k++) shares[i * K + k] = tables[spec.values].data[leaf * K + k]; leaf++; }
+    }
+    const said = boosted ? (v) => v * spec.sizes.length : Math.log, trees = { column, child, low, high, start, shares, first, said };
     grown.set(spec, trees);
     const unknown = new Array(1 + column.reduce((most, j) => Math.max(most, j), 0)).fill(-1);
-    trees.nothing = staged(trees, unknown, unknown.map(() => 0), 1)[0].map(Math.log);
+    trees.nothing = staged(trees, unknown, unknown.map(() => 0), 1)[0].map(said);
     return trees;
   }
 
@@ -230,14 +234,14 @@ function engineOf(program, tables) {
 
   function forest(spec, ...codes) {
     const trees = treesOf(spec);
-    return staged(trees, codes, codes.map(() => 0), 1)[0].map((v, k) => Math.log(v) - trees.nothing[k]);
+    return staged(trees, codes, codes.map(() => 0), 1)[0].map((v, k) => trees.said(v) - trees.nothing[k]);
   }
 
   // What each column adds as they are revealed in the order of the table.
   function revealed(spec, codes, chain) {
     const order = chain.map((_, i) => i).sort((a, b) => chain[a] - chain[b]), rank = [];
     order.forEach((i, r) => { rank[i] = r + 1; });
-    const logs = staged(treesOf(spec), codes, rank, codes.length + 1).map((row) => row.map(Math.log));
+    const trees = treesOf(spec), logs = staged(trees, codes, rank, codes.length + 1).map((row) => row.map(trees.said));
     return codes.map((_, i) => added(logs[rank[i]], logs[rank[i] - 1], -1));
   }
 
@@ -333,11 +337,34 @@ function engineOf(program, tables) {
 
   function calibrate(logs) {
     if (!program.calibration) return logs;
-    const [kind, a, b] = program.calibration, SURE = 700;
+    const [kind, a, b, d] = program.calibration, SURE = 700, FAR = 30;
     if (kind === "temperature") return normalise(logs.map((v) => a * Math.max(v, -SURE)));
+    if (kind === "vector") return normalise(logs.map((v, c) => a[c] * Math.max(v, -SURE) + b[c]));
+    if (kind === "pairs") return normalise(joinPairs(a, b, logs.map((v) => Math.max(v, -1e300))));
     const odds = classes.map((c) => within(logs[c] - logsum(logs.filter((_, k) => k !== c)), -SURE, SURE));
     const expit = (x) => (x < 0 ? x - Math.log1p(Math.exp(x)) : -Math.log1p(Math.exp(-x)));
-    return normalise(odds.map((x, c) => (kind === "sigmoid" ? expit(a[c] * x + b[c]) : b[c][place(a[c], x)])));
+    const quadratic = (x, c) => a[c] + (b[c] + d[c] * x) * x;
+    const maps = {
+      isotonic: (x, c) => b[c][place(a[c], x)],
+      sigmoid: (x, c) => expit(a[c] * x + b[c]),
+      beta: (x, c) => expit(a[c] * expit(x) - b[c] * expit(-x) + d[c]),
+      quadratic: (x, c) => expit(quadratic(within(x, -FAR, FAR), c)),
+    };
+    return normalise(odds.map(maps[kind]));
+  }
+
+  // Probabilities of the second class of each pair, by steps of their log-odds, as those of all classes.
+  function joinPairs(edges, levels, logs) {
+    const inverse = classes.map(() => 2 - classes.length);
+    let pair = 0;
+    for (let i = 0; i < classes.length; i++) {
+      for (let j = i + 1; j < classes.length; j++, pair++) {
+        const second = levels[pair][place(edges[pair], logs[j] - logs[i])];
+        inverse[i] += 1 / (1 - second);
+        inverse[j] += 1 / second;
+      }
+    }
+    return inverse.map((v) => -Math.log(v));
   }
 
   // log P(c | x) of the whole program.

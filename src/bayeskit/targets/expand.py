@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import Float
 from bayeskit.portable.nodes import FRONT, NOTHING, Cells, Kernel, Mixture, Network, Normal
-from bayeskit.portable.program import OVERFLOW, SURE, Calibration, Member, Program, Unportable
+from bayeskit.portable.program import BY_CLASS, FAR, MOST, OVERFLOW, SURE, Calibration, Member, Program, Unportable
 from bayeskit.portable.symbol import Symbol, Value, largest, least, logsum, place, take, together, total, where
 
 Solve = Callable[[Sequence[Value]], list[Value]]  # a triangular system
@@ -80,25 +80,44 @@ def _limit(member: Member) -> Any:
     return where(best > 0, np.maximum(rest, -1e300) + base, -np.inf)
 
 
-def _calibrate(calibration: Calibration | None, logs: Any) -> Any:
-    if calibration is None:
-        return logs
+def _calibrate(calibration: Calibration, logs: Any) -> Any:
     kind, *numbers = calibration
+    each = [np.array(row) for row in numbers] if kind in BY_CLASS else []
     if kind == "temperature":
-        score = numbers[0] * np.maximum(logs, -SURE)
-    else:
-        k = len(numbers[0])
-        one = [Symbol("class", logs, c) for c in range(k)]
-        rest = Symbol("stack", *(logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
-        odds = np.minimum(np.maximum(logs - rest, -SURE), SURE)
-        if kind == "sigmoid":
-            z = np.array(numbers[0]) * odds + np.array(numbers[1])
-            score = where(z < 0, z, 0.0) - np.log1p(np.exp(-np.abs(z)))
-        else:
-            each = [Symbol("class", odds, c) for c in range(k)]
-            tables = zip(*numbers, each, strict=True)
-            score = Symbol("stack", *(take(np.array(levels), place(np.array(edges), x)) for edges, levels, x in tables))
-    return score
+        return numbers[0] * np.maximum(logs, -SURE)
+    if kind == "vector":
+        return each[0] * np.maximum(logs, -SURE) + each[1]
+    if kind == "pairs":
+        return _join_pairs(numbers[0], numbers[1], np.maximum(logs, -MOST))
+    k = len(numbers[0])
+    one = [Symbol("class", logs, c) for c in range(k)]
+    rest = Symbol("stack", *(logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
+    odds = np.minimum(np.maximum(logs - rest, -SURE), SURE)
+    if kind == "isotonic":
+        tables = zip(*numbers, (Symbol("class", odds, c) for c in range(k)), strict=True)
+        return Symbol("stack", *(take(np.array(levels), place(np.array(edges), x)) for edges, levels, x in tables))
+    if kind == "sigmoid":
+        return _log_expit(each[0] * odds + each[1])
+    if kind == "beta":
+        return _log_expit(each[0] * _log_expit(odds) - each[1] * _log_expit(-odds) + each[2])
+    near = np.minimum(np.maximum(odds, -FAR), FAR)
+    return _log_expit(each[0] + (each[1] + each[2] * near) * near)
+
+
+def _log_expit(z: Any) -> Any:
+    return where(z < 0, z, 0.0) - np.log1p(np.exp(-np.abs(z)))
+
+
+def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[float]], logs: Any) -> Any:
+    """Probabilities of pairs of classes as those of all, as ``portable.program.calibrate`` has it."""
+    k = next(k for k in range(2, len(edges) + 2) if k * (k - 1) // 2 == len(edges))
+    one = [Symbol("class", logs, c) for c in range(k)]
+    inverse: list[list[Any]] = [[] for _ in range(k)]
+    for (a, b), edge, level in zip(combinations(range(k), 2), edges, levels, strict=True):
+        at, second = place(np.array(edge), one[b] - one[a]), np.array(level)
+        inverse[a].append(take(1 / (1 - second), at))
+        inverse[b].append(take(1 / second, at))
+    return Symbol("stack", *(-np.log(total([2.0 - k, *ratios])) for ratios in inverse))
 
 
 def expand(symbol: Value) -> Any:
@@ -124,8 +143,6 @@ def expand(symbol: Value) -> Any:
             raise Unportable(
                 "it looks up the learned rows, which only a report takes along (bk.report(..., rows=True))"
             )
-        if one.op == "forest":
-            raise Unportable("trees are not written as formulas; export it to javascript or python, which have them")
         done[id(one)] = again
         waiting.pop()
     return done.get(id(symbol), symbol)
@@ -189,14 +206,14 @@ def _normal(node: Normal, *args: Value) -> Any:
             out.append((rest[i] - total(terms) if terms else rest[i]) / left[i][i])
         return out
 
-    some = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
+    filled = [where(np.isnan(x), 0.0, a) for x, a in zip(z, away, strict=True)]
     partly = total([o * u - s for o, u, s in zip(there, node.units.tolist(), sizes, strict=True)])
     if node.cells is None:
         full = size - 0.5 * _squares(known(away))
-        return where(complete, full, partly - 0.5 * _squares(solve(some)))
+        return where(complete, full, partly - 0.5 * _squares(solve(filled)))
     cells = node.cells
     full = _log_mixture(cells, codes, away, known, 1.0) + size
-    return where(complete, full, _log_mixture(cells, codes, some, solve, there) + partly)
+    return where(complete, full, _log_mixture(cells, codes, filled, solve, there) + partly)
 
 
 def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Any]], list[Any]]:

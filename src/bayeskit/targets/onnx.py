@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -15,46 +15,13 @@ from bayeskit.errors import InputError
 from bayeskit.portable.nodes import Kernel
 from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
 from bayeskit.targets.expand import log_posterior
+from bayeskit.targets.graph import Graph
+from bayeskit.targets.trees import add_shares
 
 OPSET, ML_OPSET, IR = 18, 3, 8
 START = b"\x08\x08\x12\x08bayeskit"  # of a file: the version of the format, and who wrote it
 FEW = 32  # cuts that are compared one by one; more are halved
 LABEL, PROBABILITIES = "label", "probabilities"  # as sklearn-onnx names them
-
-
-@dataclass
-class Graph:
-    """Nodes in order, and the constants they use; equal ones are held once."""
-
-    prefix: str = ""
-    nodes: list[Any] = field(default_factory=list)
-    constants: dict[tuple[str, tuple[int, ...], bytes], tuple[str, Any]] = field(default_factory=dict)
-
-    def add(self, op: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """The result of an operation."""
-        from onnx import helper
-
-        name = output or f"{self.prefix}s{len(self.nodes)}"
-        domain = "ai.onnx.ml" if op == "LabelEncoder" else ""
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=f"{name}/{op}", domain=domain, **attributes))
-        return name
-
-    def constant(self, value: Any) -> str:
-        """An array, or numbers as doubles."""
-        array = np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value, dtype=np.float64)
-        key = (
-            array.dtype.str,
-            array.shape,
-            repr(array.tolist()).encode() if array.dtype == object else array.tobytes(),
-        )
-        return self.constants.setdefault(key, (f"{self.prefix}k{len(self.constants)}", array))[0]
-
-    @property
-    def initializers(self) -> list[Any]:
-        from onnx import numpy_helper
-
-        used = {name for node in self.nodes for name in node.input}
-        return [numpy_helper.from_array(array, name) for name, array in self.constants.values() if name in used]
 
 
 @dataclass(frozen=True)
@@ -144,7 +111,7 @@ class Writer:
         if large := [v for v, _ in known if isinstance(v, int) and abs(v) > 2**53]:
             raise Unportable(f"the level {large[0]} is a whole number that a double does not hold")
         if known:
-            keys, codes = (np.array(some, dtype=np.float64) for some in zip(*sorted(known), strict=True))
+            keys, codes = (np.array(side, dtype=np.float64) for side in zip(*sorted(known), strict=True))
             at = self._place(x, keys)
             same = add("Equal", self._take(at, keys.reshape(-1, 1)), x)
             found = add("Where", same, self._take(at, codes.reshape(-1, 1)), constant([[-2.0]]))
@@ -169,6 +136,8 @@ class Writer:
             return Tensor(self._place(self._number(self.made[args[0]]), args[1].numbers))
         if op == "kernels":
             return Tensor(self._kernels(args[0], self._number(self.made[args[1]])))
+        if op == "forest":
+            return Tensor(add_shares(args[0], graph, [self._rows(self._number(self.made[i])) for i in args[1:]]))
         if op == "class":
             whole = self._number(self.made[args[0]])
             return Tensor(add("Gather", whole, constant(np.array([args[1]])), axis=1))
@@ -185,6 +154,11 @@ class Writer:
         if op in SIMPLE:
             return Tensor(add(SIMPLE[op], *x))
         return Tensor(FORMULAS[op](graph, *x))
+
+    def _rows(self, x: str) -> str:
+        """A number for each row, if it was one for all."""
+        rows = self.graph.add("Shape", self.inputs[0], start=0, end=1)
+        return self.graph.add("Expand", x, self.graph.add("Concat", rows, self.graph.constant(np.array([1])), axis=0))
 
     def _take(self, index: str, numbers: Float) -> str:
         add, constant = self.graph.add, self.graph.constant

@@ -6,11 +6,11 @@
 import math
 from bisect import bisect_left
 from functools import partial, reduce
-from itertools import accumulate
+from itertools import accumulate, combinations
 from operator import mul
 
 INFINITY, NAN = math.inf, math.nan
-OVERFLOW, NOTHING, SURE, FRONT = 900.0, 1e-12, 700.0, 2
+OVERFLOW, NOTHING, SURE, FAR, MOST, FRONT = 900.0, 1e-12, 700.0, 30.0, 1e300, 2
 
 
 def logsum(numbers):
@@ -89,7 +89,7 @@ SIMPLE = {
     "missing": lambda a: a != a,
     "stirling": stirling,
     "deviance": deviance,
-    "add": lambda *some: sum(some[1:], some[0]),
+    "add": lambda *terms: sum(terms[1:], terms[0]),
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": divide,
@@ -100,7 +100,7 @@ SIMPLE = {
     "eq": lambda a, b: a == b,
     "and": lambda a, b: bool(a) and bool(b),
     "or": lambda a, b: bool(a) or bool(b),
-    "logsum": lambda *some: logsum(some),
+    "logsum": lambda *terms: logsum(terms),
 }
 ACROSS = {"largest": max, "least": min, "together": logsum}
 
@@ -202,15 +202,12 @@ class Scorer:
         kind, *given = calibration
         if kind == "temperature":
             return normalise([given[0] * max(v, -SURE) for v in logs])
+        if kind == "pairs":
+            return normalise(join_pairs(*given, [max(v, -MOST) for v in logs]))
         made = []
-        for c, (a, b) in enumerate(zip(*given, strict=False)):
+        for c, numbers in enumerate(zip(*given, strict=True)):
             rest = logsum([v for k, v in enumerate(logs) if k != c])
-            odds = min(max(logs[c] - rest, -SURE), SURE)
-            if kind == "sigmoid":
-                z = a * odds + b
-                made.append(z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z)))
-            else:
-                made.append(b[bisect_left(a, odds)])
+            made.append(CALIBRATED[kind](max(logs[c], -SURE), min(max(logs[c] - rest, -SURE), SURE), *numbers))
         return normalise(made)
 
     # -- nodes ------------------------------------------------------------------------------------
@@ -235,23 +232,23 @@ class Scorer:
     def normal(self, spec, *args):
         (mean, d), units = self.tables[spec["mean"]], self.tables[spec["units"]][0]
         z, codes = args[:d], [int(c) for c in args[d:]]
-        some = [j for j in range(d) if z[j] == z[j]]
-        lower, out = self._lower(spec, tuple(some), d), []
+        present = [j for j in range(d) if z[j] == z[j]]
+        lower, out = self._lower(spec, tuple(present), d), []
         for k in range(self.k):
             own = lower[0 if spec["shared"] else k]
-            whiten = partial(solve_some, own, some)
+            whiten = partial(solve_present, own, present)
             away = whiten([z[j] - mean[k * d + j] for j in range(d)])
-            size = sum(units[j] - math.log(own[i][i]) for i, j in enumerate(some))
+            size = sum(units[j] - math.log(own[i][i]) for i, j in enumerate(present))
             rest = self._log_cells(spec["cells"], k, codes, away, whiten) if spec["cells"] else -0.5 * square(away)
             out.append(size + rest)
         return out
 
-    def _lower(self, spec, some, d):
-        key = (spec["covariance"], some)
+    def _lower(self, spec, present, d):
+        key = (spec["covariance"], present)
         if key not in self.factors:
             half = self.tables[spec["covariance"]][0]
             each = range(1 if spec["shared"] else self.k)
-            self.factors[key] = [cholesky(half, k * d * (d + 1) // 2, some) for k in each]
+            self.factors[key] = [cholesky(half, k * d * (d + 1) // 2, present) for k in each]
         return self.factors[key]
 
     def _log_cells(self, cells, k, codes, away, whiten):
@@ -281,7 +278,8 @@ class Scorer:
 
     def forest(self, spec, *codes):
         if id(spec) not in self.grown:
-            self.grown[id(spec)] = Trees(spec, [self.tables[spec[name]][0] for name in TREES], self.k)
+            tables = [self.tables[spec[name]][0] for name in (*TREES, "values") if name in spec]
+            self.grown[id(spec)] = Trees(spec, tables, self.k)
         return self.grown[id(spec)].log([int(c) for c in codes])
 
     def line(self, table, i):
@@ -336,7 +334,7 @@ TREES = ("column", "child", "low", "high", "counts")
 
 
 class Trees:
-    """Trees with the class shares of every node."""
+    """Trees with the class shares of every node, or with the values of every leaf where they are boosted."""
 
     def __init__(self, spec, tables, k):
         self.column, self.child, low, high = ([int(v) for v in table] for table in tables[:4])
@@ -362,12 +360,18 @@ class Trees:
                     at = begin + self.child[i]
                     self.shares[at], self.shares[at + 1] = (shrink(weight[j], a, self.shares[i]) for j in (at, at + 1))
                     self.first[i] = sum(weight[at]) / sum(weight[i]) if sum(weight[i]) > 0 else 0.5
-        self.nothing = [math.log(p) for p in self.proba([-1] * (1 + max(self.column)))]
+        self.said = math.log
+        if len(tables) > len(TREES):
+            leaves = [i for i in range(nodes) if self.column[i] < 0]
+            for n, i in enumerate(leaves):
+                self.shares[i] = list(tables[5][n * k : n * k + k])
+            self.said = float(len(self.begins)).__mul__
+        self.nothing = [self.said(p) for p in self.mean([-1] * (1 + max(self.column)))]
 
     def log(self, codes):
-        return [math.log(p) - nothing for p, nothing in zip(self.proba(codes), self.nothing, strict=True)]
+        return [self.said(p) - nothing for p, nothing in zip(self.mean(codes), self.nothing, strict=True)]
 
-    def proba(self, codes):
+    def mean(self, codes):
         """The mean over trees; what is missing goes both ways."""
         out = [0.0] * self.k
         for begin in self.begins:
@@ -489,6 +493,34 @@ def places(sizes):
     return found
 
 
+def log_expit(z):
+    return z - math.log1p(math.exp(z)) if z < 0 else -math.log1p(math.exp(-z))
+
+
+def bend(s, a, b, c):
+    near = min(max(s, -FAR), FAR)
+    return a + (b + c * near) * near
+
+
+CALIBRATED = {  # of log p of a class and its log-odds s, with numbers of the class
+    "vector": lambda log_p, s, a, b: a * log_p + b,
+    "sigmoid": lambda log_p, s, a, b: log_expit(a * s + b),
+    "beta": lambda log_p, s, a, b, c: log_expit(a * log_expit(s) - b * log_expit(-s) + c),
+    "quadratic": lambda log_p, s, a, b, c: log_expit(bend(s, a, b, c)),
+    "isotonic": lambda log_p, s, edges, levels: levels[bisect_left(edges, s)],
+}
+
+
+def join_pairs(edges, levels, logs):
+    """Probabilities of the second class of each pair, by steps of their log-odds, as those of all classes."""
+    inverse = [2.0 - len(logs)] * len(logs)
+    for (a, b), edge, level in zip(combinations(range(len(logs)), 2), edges, levels, strict=True):
+        second = level[bisect_left(edge, logs[b] - logs[a])]
+        inverse[a] += 1 / (1 - second)
+        inverse[b] += 1 / second
+    return [-math.log(v) for v in inverse]
+
+
 def normalise(joint):
     whole = logsum(joint)
     return [v - whole for v in joint]
@@ -498,19 +530,19 @@ def square(numbers):
     return sum(v * v for v in numbers)
 
 
-def cholesky(half, start, some):
+def cholesky(half, start, present):
     """The lower factor of a covariance, given by its lower half, over some of its columns."""
-    lower = [[0.0] * len(some) for _ in some]
-    for i, a in enumerate(some):
+    lower = [[0.0] * len(present) for _ in present]
+    for i, a in enumerate(present):
         for j in range(i + 1):
-            rest = half[start + a * (a + 1) // 2 + some[j]] - sum(lower[i][m] * lower[j][m] for m in range(j))
+            rest = half[start + a * (a + 1) // 2 + present[j]] - sum(lower[i][m] * lower[j][m] for m in range(j))
             lower[i][j] = math.sqrt(rest) if i == j else rest / lower[j][j]
     return lower
 
 
-def solve_some(lower, some, x):
+def solve_present(lower, present, x):
     """The solution of a lower triangle over some columns."""
-    return solve(lower, [x[j] for j in some])
+    return solve(lower, [x[j] for j in present])
 
 
 def solve(lower, x):

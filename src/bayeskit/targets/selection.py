@@ -167,6 +167,8 @@ def _assemble(writer: Writer, first: Sequence[str], source: str, answers: Sequen
         shown = "".join(f"\n  {join}" for join in joins)
         listed = ",\n    ".join(columns)
         parts.append(f"q{i} AS (\n  SELECT {listed}\n  FROM q{i - 1}{shown}{fence})")
+        used = {_alias(join) for join in joins}
+        parts += [view for alias, made in writer.levels[i].views.items() if alias in used for view in reversed(made)]
     parts.append(f"q0 AS (SELECT {', '.join(first)} FROM {source}{fence})")
     parts = [*writer.tables.values(), *reversed(parts)]
     last = len(levels) - 1

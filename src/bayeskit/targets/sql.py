@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import BOOL, NUMBER, TEXT
-from bayeskit.portable.nodes import Kernel
+from bayeskit.portable.nodes import Forest, Kernel
 from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
 from bayeskit.portable.symbol import Table, Value
-from bayeskit.targets.dialect import LOG_ZERO, Dialect
+from bayeskit.targets.dialect import LOG_ZERO, Dialect, bound
+from bayeskit.targets.trees import pack, select_shares
 
 FEW = 24  # lines of a table that are written as CASE; longer ones are joined
 LONG = 1500  # characters of an expression that is used more than once, or stands in another, before it gets a column
@@ -30,6 +31,7 @@ class Level:
 
     columns: list[str] = field(default_factory=list)
     joins: list[str] = field(default_factory=list)
+    views: dict[str, list[str]] = field(default_factory=dict)  # of the level before, by the alias they are joined as
 
 
 class Writer:
@@ -74,7 +76,7 @@ class Writer:
         column = self.program.columns[j]
         known = [(self._level(f, v), c) for c, (f, v) in enumerate(column.keys) if f in (BOOL, NUMBER, TEXT)]
         if len(known) > FEW:
-            table = self._constants(("levels", j), ["v", "c"], [[v, str(c)] for v, c in known])
+            table = self._constants(("levels", j), lambda: self.sql.rows(["v", "c"], [[v, str(c)] for v, c in known]))
             self.level_of(1)
             self.levels[1].joins.append(f"LEFT JOIN {table} AS l{j} ON l{j}.v = q0.x{j}")
             found = f"coalesce(l{j}.c, -2)"
@@ -94,11 +96,19 @@ class Writer:
             raise Unportable(f"the level {value} is a whole number that a double does not hold")
         return str(int(value)) if family == BOOL else self.sql.number(float(value))
 
-    def _constants(self, key: Any, columns: list[str], lines: list[list[str]]) -> str:
+    def _constants(self, key: Any, select: Callable[[], str]) -> str:
         if key not in self.tables:
             name = f"t{len(self.tables)}"
-            self.tables[key] = f"{name} AS ({self.sql.rows(columns, lines)})"
+            self.tables[key] = f"{name} AS ({select()})"
         return self.tables[key].split(" ", 1)[0]
+
+    def _table(self, names: Sequence[str], lines: Float) -> str:
+        """The lines of a table by their places."""
+        if np.isnan(lines).any():
+            rows = [[str(i), *map(self._number, line)] for i, line in enumerate(lines)]
+            return self.sql.rows(["i", *names], rows)
+        columns = {name: [held(v) for v in column] for name, column in zip(names, lines.T.tolist(), strict=True)}
+        return self.sql.long({"i": list(range(len(lines))), **columns})
 
     def level_of(self, number: int) -> Level:
         """The level of a number, with all before it."""
@@ -160,6 +170,8 @@ class Writer:
             return (self._place(x, args[1].numbers.tolist(), 0),), self.at[args[0]]
         if op == "kernels":
             return self._kernels(args[0], args[1])
+        if op == "forest":
+            return self._trees(args[0], args[1:])
         if op in REPEATING:
             for i in args:
                 if max(map(len, self.texts[i])) > SHORT and self.steps.made[i][0] != "constant":
@@ -190,9 +202,7 @@ class Writer:
     def _number(self, value: float) -> str:
         if value != value:
             return "NULL"
-        if 1e308 < abs(value) < np.inf:
-            value = float(np.sign(value)) * ABOVE
-        return self.sql.number(value)
+        return self.sql.number(held(value))
 
     def _take(self, index: int, table: Table) -> tuple[Text, int]:
         numbers = table.numbers
@@ -203,15 +213,13 @@ class Writer:
                 self._keep(index)
                 level, text = self.at[index], self.texts[index][0]
             branches = [[f"WHEN {i} THEN {self._number(v)}" for i, v in enumerate(column)] for column in lines.T]
-            return tuple(f"(CASE {text} {' '.join(some)} END)" for some in branches), level
+            return tuple(f"(CASE {text} {' '.join(cases)} END)" for cases in branches), level
         if not text.replace("_", "").isalnum():
             self._keep(index)
             level, text = self.at[index], self.texts[index][0]
         key = (lines.tobytes(), lines.shape)
         names = [f"v{c}" for c in range(lines.shape[1])]
-        source = self._constants(
-            key, ["i", *names], [[str(i), *map(self._number, line)] for i, line in enumerate(lines)]
-        )
+        source = self._constants(key, lambda: self._table(names, lines))
         alias = self.joined.get((level, f"{source}:{text}"))
         if alias is None:
             alias = self.joined[level, f"{source}:{text}"] = f"j{len(self.joined)}"
@@ -234,6 +242,22 @@ class Writer:
             text = self.texts[y][0]
         made = self.sql.kernels(kernel.centre.tolist(), kernel.log_weight.tolist(), kernel.precision, text)
         return (made,), self.at[y]
+
+    def _trees(self, node: Forest, codes: Sequence[int]) -> tuple[Text, int]:
+        if (node.column < 0).all():
+            said = node.shares[node.roots].sum(axis=0)
+            said = (said if node.boosted else np.log(said / len(node.sizes))) - node.before
+            return tuple(self._number(v) for v in said), 0
+        level = max(self.at[i] for i in codes) + 1
+        name = f"w{sum(len(known.views) for known in self.levels)}"
+        packed, alias = f"{name}_z", f"{name}_v"
+        self.level_of(level).columns.append(f"{pack([self.texts[i][0] for i in codes], self.sql)} AS {packed}")
+        after = self.level_of(level + 1)
+        after.views[alias] = select_shares(node, self.sql, name, f"q{level}", packed)
+        after.joins.append(f"LEFT JOIN {name} AS {alias} ON {alias}.r = q{level}.{packed}")
+        names = [f"{alias}{c}" for c in range(self.k)]
+        after.columns.extend(f"{alias}.v{c} AS {n}" for c, n in enumerate(names))
+        return tuple(names), level + 1
 
     def _extreme(self, each: Sequence[str], largest: bool) -> str:
         if len(each) > MANY:
@@ -316,6 +340,11 @@ REPEATING = (
     "peak",
 )
 CONDITIONS = ("lt", "le", "eq", "and", "or", "not", "missing")
+
+
+def held(value: float) -> float:
+    """A number that no engine takes for an infinite one."""
+    return float(np.sign(value)) * ABOVE if 1e308 < abs(value) < np.inf else bound(value)
 
 
 def truth(text: str) -> str:

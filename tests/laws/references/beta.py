@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
+from scipy import stats
 
 from bayeskit.families.beta import Beta
 
@@ -12,6 +13,7 @@ from . import supported as s
 
 VARIANTS = [Beta()]
 SUPPORT = "unit"
+WORKED = {"Beta(#; a #, b #)": stats.beta.pdf}
 TOLERANCE = 1e-9  # the logarithms that are summed are doubles, and a gap of 1e-8 has lost half of their digits
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
+from scipy import stats
 
 from bayeskit.families.exponential import Exponential
 
@@ -12,6 +13,7 @@ from . import supported as s
 
 VARIANTS = [Exponential(), Exponential(smoothing=0), Exponential(smoothing=0.25)]
 SUPPORT = "positive"
+WORKED = {"Exponential(#; mean #)": lambda x, mean: stats.expon.pdf(x, scale=mean)}
 
 
 def data(kind: str, family: Any) -> dict[str, s.Groups]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
+from scipy import stats
 
 from bayeskit.families.gamma import Gamma
 
@@ -12,6 +13,7 @@ from . import supported as s
 
 VARIANTS = [Gamma()]
 SUPPORT = "positive"
+WORKED = {"Gamma(#; mean #, shape #)": lambda x, mean, k: stats.gamma.pdf(x, k, scale=mean / k)}
 TOLERANCE = 1e-10  # the logarithms that are summed are doubles: at 1e300 the gap keeps 12 digits
 
 

@@ -6,12 +6,17 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+from scipy import stats
 
 from bayeskit.families.gaussian import Gaussian
 
 Groups = list[list[tuple[float | None, float]]]
 VARIANTS = [Gaussian(), Gaussian(predictive=True)]
 SUPPORT = "real"
+WORKED = {
+    "N(#; mean #, deviation #)": stats.norm.pdf,
+    "t(#; mean #, scale #, # degrees of freedom)": lambda x, m, s, v: stats.t.pdf(x, v, m, s),
+}
 mpmath.mp.dps = 60
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
+import numpy as np
+from scipy import stats
 
 from bayeskit.families.lognormal import LogNormal
 
@@ -12,6 +14,9 @@ from . import supported as s
 
 VARIANTS = [LogNormal()]
 SUPPORT = "positive"
+WORKED = {
+    "LogNormal(#; of log x mean #, deviation #)": lambda x, m, s: stats.lognorm.pdf(x, s, scale=np.exp(m)),
+}
 TOLERANCE = 1e-11  # the logarithms that are summed are doubles
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath
+from scipy import stats
 
 from bayeskit.families.negative_binomial import NegativeBinomial
 
@@ -13,6 +15,11 @@ from . import supported as s
 
 VARIANTS = [NegativeBinomial(), NegativeBinomial(smoothing=0)]
 SUPPORT = "counts"
+WORKED = {
+    "NegativeBinomial(#; mean #, size #)": lambda x, m, r: (
+        stats.poisson.pmf(x, m) if math.isinf(r) else stats.nbinom.pmf(x, r, r / (r + m))
+    )
+}
 TOLERANCE = 1e-11
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from scipy import stats
 
 from bayeskit.families.von_mises import VonMises
 
@@ -13,6 +14,7 @@ from . import supported as s
 
 VARIANTS = [VonMises()]
 SUPPORT = "angles"
+WORKED = {"VonMises(#; direction #, concentration #)": lambda x, m, k: stats.vonmises.pdf(x, k, m)}
 TOLERANCE = 1e-11  # the sines and cosines that are summed are doubles
 
 
