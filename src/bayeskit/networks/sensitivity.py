@@ -30,6 +30,7 @@ class Parameter:
     b: float
     c: float
     d: float
+    pair: bool = False  # whether its line has two probabilities above 0, so that one says both
 
     def __call__(self, t: float) -> float:
         """The answer if the probability were ``t``; NaN where the evidence would then be impossible.
@@ -109,7 +110,7 @@ class Sensitivity:
         return frame(columns, kind)
 
     def plot(self, ax: Axes | None = None, most: int = 12) -> TornadoDisplay:
-        """Bars from the answer at one end of a range to the other, the longest on top.
+        """Bars from the answer at one end of a range to the other, the longest on top; one for two states of a line.
 
         Parameters
         ----------
@@ -118,10 +119,15 @@ class Sensitivity:
         most : int, default 12
             How many probabilities.
         """
-        some = self.parameters[:most]
-        ends = np.array([self.range_of(p) for p in some]).reshape(-1, 2)
-        title = f"P({self.target}={self.state}), odds of each probability divided and multiplied by {self.odds:g}"
-        return TornadoDisplay.from_ranges([p.name for p in some], ends[:, 0], ends[:, 1], self.answer, title).plot(ax)
+        some: dict[tuple[str, tuple[Label, ...], object], Parameter] = {}
+        for p in self.parameters:  # two states of one line are one number
+            line = (p.node, tuple(p.parents.values()), p.pair or p.state)
+            some.setdefault(line, p)
+        drawn = list(some.values())[:most]
+        ends = np.array([self.range_of(p) for p in drawn]).reshape(-1, 2)
+        title, measure = f"P({self.target}={self.state})", f"answer, odds divided and multiplied by {self.odds:g}"
+        names = [p.name for p in drawn]
+        return TornadoDisplay.from_ranges(names, ends[:, 0], ends[:, 1], self.answer, title, measure).plot(ax)
 
 
 def vary_parameters(inference: Inference, codes: Code, target: str, state: int, odds: float) -> Sensitivity:
@@ -153,7 +159,8 @@ def vary_parameters(inference: Inference, codes: Code, target: str, state: int, 
             c, d = _line(t, float(n_e[line, k]), float(line_e[line]), 1.0)
             at = np.unravel_index(line, table.shape[:-1]) if table.ndim > 1 else ()
             given = {p: network.states(p)[int(i)] for p, i in zip(network.graph.parents[node], at, strict=True)}
-            found.append(Parameter(node, network.states(node)[k], given, t, a, b, c, d))
+            pair = int((theta[line] > 0).sum()) == 2
+            found.append(Parameter(node, network.states(node)[k], given, t, a, b, c, d, pair))
     made = Sensitivity(target, network.states(target)[state], answer, float(odds), ())
     found.sort(key=lambda p: (-_length(made.range_of(p)), p.name))
     return Sensitivity(target, made.state, answer, float(odds), tuple(found))
