@@ -29,8 +29,8 @@ class Ordering:
     def _choices(self) -> list[list[Choice]]:
         """Of each node, the best first; the last needs nothing but what is required."""
         required, forbidden = (
-            [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in some]
-            for some in (self.limits.required, self.limits.forbidden)
+            [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in matrix]
+            for matrix in (self.limits.required, self.limits.forbidden)
         )
         known: list[list[Choice]] = [[] for _ in required]
         for (node, parents), score in self.scores.known.items():
@@ -38,11 +38,11 @@ class Ordering:
             allowed = not mask & forbidden[node] and not required[node] & ~mask
             if allowed and len(parents) <= self.limits.most[node] and score > -np.inf:
                 known[node].append((score, mask))
-        for node, some in enumerate(known):
-            some.sort(key=lambda choice: (-choice[0], choice[1]))
-            del some[KEPT:]
+        for node, choices in enumerate(known):
+            choices.sort(key=lambda choice: (-choice[0], choice[1]))
+            del choices[KEPT:]
             least = np.flatnonzero(self.limits.required[node]).tolist()
-            some.append((self.scores(node, least), required[node]))
+            choices.append((self.scores(node, least), required[node]))
         return known
 
     def _best(self, node: int, before: int) -> Choice:

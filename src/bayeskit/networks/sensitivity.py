@@ -119,11 +119,11 @@ class Sensitivity:
         most : int, default 12
             How many probabilities.
         """
-        some: dict[tuple[str, tuple[Label, ...], object], Parameter] = {}
+        lines: dict[tuple[str, tuple[Label, ...], object], Parameter] = {}
         for p in self.parameters:  # two states of one line are one number
             line = (p.node, tuple(p.parents.values()), p.pair or p.state)
-            some.setdefault(line, p)
-        drawn = list(some.values())[:most]
+            lines.setdefault(line, p)
+        drawn = list(lines.values())[:most]
         ends = np.array([self.range_of(p) for p in drawn]).reshape(-1, 2)
         title, measure = f"P({self.target}={self.state})", f"answer, odds divided and multiplied by {self.odds:g}"
         names = [p.name for p in drawn]
