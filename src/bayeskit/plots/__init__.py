@@ -24,6 +24,7 @@ _PLACES = {
     "ReliabilityDisplay": "curves",
     "RocDisplay": "curves",
     "SurfaceDisplay": "planes",
+    "TornadoDisplay": "tornado",
     "WaterfallDisplay": "waterfall",
 }
 
