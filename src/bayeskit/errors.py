@@ -3,6 +3,12 @@
 They derive from the built-in that scikit-learn's contract expects in their place.
 """
 
+import os
+import sys
+import warnings
+
+PACKAGE = os.path.join(os.path.dirname(__file__), "")
+
 
 class HeldWarning(UserWarning):
     """Rows were forgotten, and choices that were made with them stay."""
@@ -66,3 +72,11 @@ class NetworkError(InputError):
 
 class ImpossibleEvidence(NetworkError):
     """The network gives what was observed probability zero, so nothing follows from it."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Tell of it at the line of the user's that led here: the nearest one outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

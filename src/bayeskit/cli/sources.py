@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -17,7 +16,7 @@ import typer
 from bayeskit.arrays import Batch, Int, TableLike
 from bayeskit.cli.options import split_names
 from bayeskit.cli.output import Saying, progress
-from bayeskit.errors import InputError, UsageError
+from bayeskit.errors import InputError, UsageError, warn
 
 if TYPE_CHECKING:
     from bayeskit.engines.reading import Reading
@@ -201,8 +200,5 @@ def read_sample(source: TableLike, most: int | None, seed: int = 0) -> Taken:
 
     table, rows = read_rows(source, most=most, seed=seed)
     if table.num_rows < rows:
-        warnings.warn(
-            f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",
-            stacklevel=2,
-        )
+        warn(f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all")
     return Taken(table, source, rows, seed)

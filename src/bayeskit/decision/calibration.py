@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
@@ -13,7 +12,7 @@ from scipy.optimize import isotonic_regression, minimize, minimize_scalar
 from scipy.special import expit, log_expit, log_softmax
 
 from bayeskit.arrays import Float, Int
-from bayeskit.errors import InputError, ModelFileError
+from bayeskit.errors import InputError, ModelFileError, warn
 
 SURE = 700.0  # log-odds beyond which a double holds no more certainty
 FAR = 30.0  # log-odds that no rows can tell from certainty
@@ -295,10 +294,9 @@ def calibration(method: str, log_posterior: Float, label: Int, weights: Float | 
     w = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
     few = int(np.bincount(label, minlength=log_posterior.shape[1]).min())
     if method == "isotonic" and few < FEW:
-        warnings.warn(
+        warn(
             f"isotonic steps are fitted to {few} rows of a class; below some hundred they follow chance and harm the "
-            f"log-loss (Niculescu-Mizil and Caruana 2005); use method='temperature', 'beta' or 'auto'",
-            stacklevel=4,
+            f"log-loss (Niculescu-Mizil and Caruana 2005); use method='temperature', 'beta' or 'auto'"
         )
     return METHODS[method](log_posterior, label, w)
 

@@ -6,7 +6,6 @@ import csv
 import glob
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from bayeskit.arrays import Connection
 from bayeskit.engines.encodings import advice, as_native, check_encoding, open_file
 from bayeskit.engines.reading import PACKED, Reading
 from bayeskit.engines.sql import Table, check_sql_names, literal, quote
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 
 SEPARATOR = re.compile('\ufeff*"?sep=([,;\t|])"?[\r\n]*', re.IGNORECASE)
 LINE_ENDS = (r"\n", r"\r\n", r"\r")
@@ -267,20 +266,17 @@ class Delimited:
             f"{seen.numbers} of its {seen.count} values are numbers; if {seen.other!r} means missing, say so (--null)"
         )
         if seen.coded and not known and kind in ("BIGINT", "DOUBLE"):
-            warnings.warn(
+            warn(
                 f"{where} has numbers that begin with 0, as codes do, so it is read as levels; if they are numbers, "
-                f"write them without the zeros",
-                stacklevel=2,
+                f"write them without the zeros"
             )
             return "VARCHAR"
         if known == "number" and kind == "VARCHAR":
             raise InputError(f"{where} held numbers when the model was fitted and now has {seen.other!r}; {mostly}")
         if kind == "VARCHAR" and seen.numbers >= MOSTLY * seen.count:
-            warnings.warn(f"{where} is read as text because of {seen.other!r}; {mostly}", stacklevel=2)
+            warn(f"{where} is read as text because of {seen.other!r}; {mostly}")
         if kind == "DOUBLE" and seen.long:
-            warnings.warn(
-                f"{where} has whole numbers of more than {DIGITS} digits, rounded to the nearest double", stacklevel=2
-            )
+            warn(f"{where} has whole numbers of more than {DIGITS} digits, rounded to the nearest double")
         return kind
 
     def _tell(self, connection: Connection) -> None:
@@ -293,7 +289,7 @@ class Delimited:
             shown = "; ".join(f"{path} line {line}: {why.splitlines()[0]}" for path, line, why in bad[:SHOWN])
             more = f"; and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
             lines = f"{len(bad)} bad lines were" if len(bad) > 1 else "1 bad line was"
-            warnings.warn(f"{lines} left out ({shown}{more})", stacklevel=2)
+            warn(f"{lines} left out ({shown}{more})")
 
     def _read(self, types: Mapping[str, str], more: str = "") -> str:
         return "(" + " union all by name ".join(self._one(path, types, more) for path in self.headers) + ")"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.workbook import Broken, Row, rows_of
 from bayeskit.engines.workers import Streamed
-from bayeskit.errors import InputError, SchemaError
+from bayeskit.errors import InputError, SchemaError, warn
 
 TYPES: Mapping[type, pa.DataType] = {
     float: pa.float64(),
@@ -110,18 +109,17 @@ class _Column:
         if known == "number":
             raise InputError(f"{where} held numbers when the model was fitted and now has {other!r}; {mostly}")
         if known is None and count and numbers >= MOSTLY * count:
-            warnings.warn(f"{where} is read as text because of {other!r}; {mostly}", stacklevel=2)
+            warn(f"{where} is read as text because of {other!r}; {mostly}")
         elif known is None and numbers:
-            warnings.warn(f"{where} holds numbers and other values ({other!r}); all are read as text", stacklevel=2)
+            warn(f"{where} holds numbers and other values ({other!r}); all are read as text")
         return found
 
     def _note_numbers(self, where: str, texts: pa.ChunkedArray) -> None:
         held = pc.drop_null(texts)
         if len(held) and pc.all(pc.match_substring_regex(held, NUMBERS)).as_py():
-            warnings.warn(
+            warn(
                 f"{where} holds numbers that are kept as text in the sheet, and is read as levels; if they are no "
-                f"codes, convert them there",
-                stacklevel=2,
+                f"codes, convert them there"
             )
 
 
@@ -157,7 +155,7 @@ def _table(reading: Reading, known: Mapping[str, str]) -> pa.Table:
     broken = {c.name: c.broken for c in stack.columns.values() if c.broken}
     if broken:
         bad = ", ".join(f"{n} of column {name!r}" for name, n in list(broken.items())[:5])
-        warnings.warn(f"{reading.place}: cells with an error (#N/A, #DIV/0!) are read as missing: {bad}", stacklevel=2)
+        warn(f"{reading.place}: cells with an error (#N/A, #DIV/0!) are read as missing: {bad}")
     kept = reading.kept(list(stack.columns))
     return pa.table({n: stack.columns[n].values(f"{reading.place}: column {n!r}", known.get(n) or None) for n in kept})
 
@@ -175,7 +173,7 @@ class _Stack:
         found, others = rows_of(path, self.reading.size, self.reading.sheet)
         names = _names(path, next(found, None))
         if others:
-            warnings.warn(f"{path}: the first sheet is read; there are others (--sheet): {others}", stacklevel=2)
+            warn(f"{path}: the first sheet is read; there are others (--sheet): {others}")
         for name in filter(None, names):
             self.columns.setdefault(name, _Column(name, [pa.nulls(self.rows)] if self.rows else []))
         for portion in _portions(found):

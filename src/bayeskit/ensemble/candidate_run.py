@@ -21,7 +21,7 @@ from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
 from bayeskit.ensemble.passes import Job, Learned, learn_together, see
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.ensemble.views import View
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 from bayeskit.model.coded import CodedTable
 from bayeskit.model.distinct_rows import Distinct, Sample
 from bayeskit.model.learn import Spec, learn
@@ -107,10 +107,9 @@ class CandidateRun:
             raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
         failed = [entry for entry in skipped if entry.why.startswith(FAILED)]
         if 2 * len(failed) > len(wanted):
-            warnings.warn(
+            warn(
                 f"{len(failed)} of {len(wanted)} candidates failed, so the answer rests on the few others; "
-                f"{failed[0].name!r} {failed[0].why}; summary() has all of them",
-                stacklevel=4,
+                f"{failed[0].name!r} {failed[0].why}; summary() has all of them"
             )
         return found, skipped
 

@@ -36,7 +36,7 @@ from bayeskit.decision.calibration import (
 )
 from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, KindError, ModelFileError
+from bayeskit.errors import InputError, KindError, ModelFileError, warn
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
@@ -137,10 +137,9 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         if known != theirs:
             raise InputError(f"the rows to calibrate on have the classes {theirs}, the model {known}")
         if _has_learned(fitted, X, y, sample_weight):
-            warnings.warn(
+            warn(
                 "the model has learned these very rows, of which it is too sure; calibrate it on other rows, or by "
-                "cross-validation with Calibrated(model).fit(X, y)",
-                stacklevel=3,
+                "cross-validation with Calibrated(model).fit(X, y)"
             )
         return self._fit_map(fitted, fitted.predict_log_proba(sample.features), sample.rows)
 

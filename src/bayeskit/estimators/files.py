@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias
 
 from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
-from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.errors import InputError, MergeError, ModelFileError, warn
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.revive import revive, revive_bundle
@@ -124,10 +123,9 @@ def add_to_journal(model: Learner, operation: str, rows: float, origin: Origin) 
         _keep(model, without_origin(journal, origin))
         origin = Origin()
     elif before := find_learned(journal, origin):
-        warnings.warn(
+        warn(
             f"{origin.file} was learned before ({before.operation} of {before.time}, {before.rows:g} rows); its rows "
-            f"count twice now; if that was not meant, make the model forget them once (bayeskit forget)",
-            stacklevel=3,
+            f"count twice now; if that was not meant, make the model forget them once (bayeskit forget)"
         )
     _add(model, Entry.now(operation, rows, origin))
     return model
@@ -142,10 +140,9 @@ def warn_of_journal(path: FilePath) -> None:
     except InputError:  # no model, or none of this version
         return
     if done := [entry for entry in old if entry.operation != "fit"]:
-        warnings.warn(
+        warn(
             f"{path} is replaced; it had been changed {len(done)} times since it was fitted (last: {done[-1]}), and "
-            f"neither those rows nor its journal are kept",
-            stacklevel=3,
+            f"neither those rows nor its journal are kept"
         )
 
 
@@ -163,7 +160,7 @@ def _revise(path: FilePath, operation: str, X: TableLike, y: str | None, weight:
         change = model.partial_fit if operation == "update" else model.forget
         change(X, _target(core(model), y), sample_weight=weight)
         if new := [str(label) for label in model.classes_.tolist() if label not in known]:
-            warnings.warn(f"the model has learned classes that are new to it: {', '.join(new)}", stacklevel=3)
+            warn(f"the model has learned classes that are new to it: {', '.join(new)}")
         rows = abs(core(model).model_.counted.weight - before)
         add_to_journal(model, operation, rows, Origin(*contents_of(X))).save(path)
     return model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from bayeskit.arrays import Classifier, Int, LabelsLike, TableLike
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.evaluation.algebra import Algebra
@@ -25,7 +24,7 @@ def labelled_rows(X: TableLike, y: LabelsLike) -> tuple[LabelledTable, Int, Labe
     given = LabelledTable.of(X, y)
     known = np.flatnonzero(given.rows.counted)
     if len(known) < len(given.rows):
-        warnings.warn(f"{len(given.rows) - len(known)} rows have no label and are left out", stacklevel=3)
+        warn(f"{len(given.rows) - len(known)} rows have no label and are left out")
     features, labels, _ = given.take(known)
     return given, known, LabelledTable.of(features, labels)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
 from bayeskit.engines.xlsx import write_xlsx
 from bayeskit.ensemble.on_executors import PoolAnswers
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
@@ -193,7 +192,7 @@ def _safe_csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatc
         return pa.record_batch(columns, schema=wanted)
 
     rows = _csv(file, wanted, map(of, batches))
-    warnings.warn(f"{count:,} texts that a spreadsheet would run begin with ' in the answers", stacklevel=2)
+    warn(f"{count:,} texts that a spreadsheet would run begin with ' in the answers")
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
@@ -16,7 +15,7 @@ from bayeskit.arrays import Array, FilePath, Json, Label, LabelsLike, TableLike,
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import refit_weights
-from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
+from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError, warn
 from bayeskit.estimators.docstrings import document
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
@@ -132,10 +131,7 @@ class Learner(BaseEstimator):
         """Take a new model, once all that can be derived from it has been."""
         model.log_prior(), model.density
         if len(model.classes) == 1:
-            warnings.warn(
-                f"only one class ({model.classes.tolist()[0]!r}) has been seen; every prediction will be it",
-                stacklevel=3,
-            )
+            warn(f"only one class ({model.classes.tolist()[0]!r}) has been seen; every prediction will be it")
         self.model_ = model
         set_features(self, model.schema)
 
@@ -187,7 +183,7 @@ def _with_weights(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike |
     if not spec.fits_weights:
         return model
     if np.count_nonzero(model.weights) < 2:
-        warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=4)
+        warn("no weights are fitted, for the rows have one class: fit anew with two or more")
         return model
     if spec.keeps_rows or X is None or y is None:
         return refit_weights(spec, model)
@@ -220,18 +216,16 @@ def warn_of_identifiers(model: Model) -> None:
     for column in model.schema.columns:
         different = len(levels[column.name]) if column.kind == "nominal" and not column.declared else 0
         if are_names(different, rows):
-            warnings.warn(
+            warn(
                 f"column {column.name!r} has another text in nearly every row, so it says next to nothing of new "
                 f"ones: leave it out (--ignore), or learn its words, "
-                f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))",
-                stacklevel=3,
+                f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))"
             )
     for name in _counters(model, rows) if model.schema.named and rows > FEW else ():
         first = model.counted.seen(name)[0]
-        warnings.warn(
+        warn(
             f"column {name!r} counts the rows ({first:,.0f}, {first + 1:,.0f}, ...): it says where a row stands in "
-            f"this table, and nothing of new ones; leave it out (--ignore)",
-            stacklevel=3,
+            f"this table, and nothing of new ones; leave it out (--ignore)"
         )
 
 
@@ -261,11 +255,10 @@ def warn_of_held(exact: Exactness, able: bool) -> None:
     if exact.forgetting:
         return
     renew = "renew(X, y), or bayeskit renew, chooses them anew from the rows that are left"
-    warnings.warn(
+    warn(
         f"the rows are no longer counted, but what was chosen with them remains: {', '.join(exact.held + exact.lost)}; "
         f"{renew}{', and fitting with exact=True derives them anew each time' if able else ''}",
         HeldWarning,
-        stacklevel=3,
     )
 
 

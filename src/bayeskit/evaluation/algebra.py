@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
@@ -14,7 +13,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.data.schema import Schema
 from bayeskit.engines.engine import answering
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 from bayeskit.evaluation.methods import Split
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
@@ -243,8 +242,7 @@ def warn_lost(weights: Iterable[ArrayLike], classes: Array) -> None:
     """Say which class some training set lacks."""
     lost = np.flatnonzero(np.any([np.asarray(w) <= 0 for w in weights], axis=0))
     if len(lost):
-        warnings.warn(
+        warn(
             f"class {classes.tolist()[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
-            f"probability of a class never seen; give fewer or other folds",
-            stacklevel=6,
+            f"probability of a class never seen; give fewer or other folds"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, warn
 from bayeskit.model.labelled_table import Rows
 
 
@@ -159,10 +158,7 @@ class CrossValidation:
         if self.stratified and (sizes < folds).any():
             c = int(np.argmin(sizes))
             label = rows.classes.tolist()[c]
-            warnings.warn(
-                f"class {label!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it",
-                stacklevel=6,
-            )
+            warn(f"class {label!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it")
 
     def _deal(self, rows: Rows, folds: int, rng: np.random.Generator) -> Int:
         if rows.groups is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayeskit.arrays import Array, ArrayLike, Classifier, Float, Int, TableLike
-from bayeskit.errors import InputError, KindError
+from bayeskit.errors import InputError, KindError, warn
 from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
 from bayeskit.evaluation.protocols import ReadsTables, gives_probabilities, steps_of
@@ -44,7 +43,7 @@ class Refit:
         unlabelled = int(np.count_nonzero(self.sample.rows.codes < 0))
         if unlabelled:
             rows = len(self.sample.rows)
-            warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
+            warn(f"{unlabelled} of {rows} rows have no label and are not learned from")
 
     def out_of_fold(self, split: Split) -> Predicted:
         """Every tested row by the model of its fold; the others are NaN and None."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from bayeskit.arrays import Array, Batch, Float, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.engines.engine import answering
+from bayeskit.errors import warn
 from bayeskit.memory import check_memory
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, no_rows
@@ -135,10 +135,10 @@ class BatchPredictor:
         if outside:
             schema = self.model.described
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
-            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=5)
+            warn(f"values outside the support of a family were taken as missing: {found}")
         for what, rows in sorted(approximated.items()):
             if rows:
-                warnings.warn(f"in {rows:,} rows {what}", stacklevel=5)
+                warn(f"in {rows:,} rows {what}")
 
 
 def _no_table() -> OpenTable:

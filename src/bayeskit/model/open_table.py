@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -20,7 +19,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.data.source import Source, label_of, source
 from bayeskit.engines.engine import KEY, Engine, engine_for
 from bayeskit.engines.reading import place_of
-from bayeskit.errors import InputError, SchemaError
+from bayeskit.errors import InputError, SchemaError, warn
 from bayeskit.statistics.counted import Counted
 
 ALL = "all"
@@ -49,11 +48,10 @@ class OpenTable:
         if is_column_vector(y):
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
-            warnings.warn(
+            warn(
                 "A column-vector y was passed when a 1d array was expected. "
                 "Please change the shape of y to (n_samples, ), for example using ravel().",
                 DataConversionWarning,
-                stacklevel=6,
             )
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
@@ -123,7 +121,7 @@ class OpenTable:
         if self.source.known_rows is None:
             raise SchemaError(f"{model} was fitted without column names, so a file or relation cannot be matched to it")
         have, had = ("does not have", "with") if schema.named else ("has", "without")
-        warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
+        warn(f"X {have} valid feature names, but {model} was fitted {had} feature names")
         renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
         given = replace(self.source, rows=renamed, named=schema.named)
         return OpenTable(given, self.engine, self.engine.schema(renamed), self.kept)
@@ -215,6 +213,6 @@ def check_rows(counted: Counted, place: str) -> None:
     if not np.isfinite(counted.weight):
         raise InputError("sample weights add up to more than a double can hold; divide them by a large number")
     if ingest.unlabelled:
-        warnings.warn(f"{ingest.unlabelled} of {ingest.rows} rows have no label and were skipped", stacklevel=4)
+        warn(f"{ingest.unlabelled} of {ingest.rows} rows have no label and were skipped")
     if ingest.rounded:
-        warnings.warn(f"{ingest.rounded} integers beyond 2**53 were rounded to the nearest double", stacklevel=4)
+        warn(f"{ingest.rounded} integers beyond 2**53 were rounded to the nearest double")

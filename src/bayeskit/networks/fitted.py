@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
-from bayeskit.errors import ForgetError, InputError
+from bayeskit.errors import ForgetError, InputError, warn
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.hybrid import HybridInference
 from bayeskit.networks.hybrid_learning import HybridLearning, independent_normal
@@ -297,10 +296,9 @@ class Fitted:
             learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
             learned = learning.learn(recipe.method, restarts, rng, recipe.tolerance, recipe.iterations)
         if not learned.converged:
-            warnings.warn(
+            warn(
                 f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "
-                f"larger tolerance",
-                stacklevel=5,
+                f"larger tolerance"
             )
         return cls(learned.network, recipe, rows=rows if rows.kept else None, learned=learned)
 
