@@ -14,7 +14,8 @@ DEEP = 700  # rows from which columns are joined by threes, and have four parent
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
 TREES = 100  # of the forest
-SLOPES = 10_000  # columns times classes up to which trees are boosted
+BOOSTED = 1_000  # rows from which trees are boosted
+SLOPES = 10_000  # columns times classes up to which they are
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
@@ -86,8 +87,8 @@ def _narrow(facts: Facts) -> str:
 
 
 def _many(facts: Facts) -> str:
-    if facts.rows <= DEEP:
-        return f"trees that correct each other need {DEEP} rows"
+    if facts.rows <= BOOSTED:
+        return f"trees that correct each other need {BOOSTED:,} rows"
     cells = facts.columns * facts.classes
     return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
 
