@@ -89,6 +89,8 @@ def _narrow(facts: Facts) -> str:
 def _many(facts: Facts) -> str:
     if facts.rows <= BOOSTED:
         return f"trees that correct each other need {BOOSTED:,} rows"
+    if facts.columns > PAIRED:
+        return f"more than {PAIRED} columns take too long where trees correct each other"
     cells = facts.columns * facts.classes
     return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
 
