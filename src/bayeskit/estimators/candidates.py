@@ -13,15 +13,18 @@ from bayeskit.estimators.naive import NaiveBayes
 DEEP = 700  # rows from which columns are joined by threes, and have four parents
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
-TREES = 100  # of the forest
+TREES, FEWER = 100, 50  # of the forest; where a pool is fast
 BOOSTED = 1_000  # rows from which trees are boosted
 SLOPES = 10_000  # columns times classes up to which they are
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
-def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
-    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level."""
+def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str], trees: int) -> tuple[Candidate, ...]:
+    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level.
+
+    The forest has so many ``trees``.
+    """
     shared: Json = {"kinds": kinds, "unseen": unseen}
     levels = dict.fromkeys(holed, "level") if holed else "skip"
 
@@ -42,7 +45,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         ),
         Candidate(
             "forest",
-            lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
+            lambda: bayeskit.ProbabilityForest(trees=trees, missing=levels, **shared),
             cost=3.0,
             share=0.35,
         ),
@@ -51,11 +54,13 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.BoostedTrees(missing=levels, **shared),
             cost=3.0,
             helps=_many,
+            share=0.5,
+            alone=True,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, share=0.3, portable=False),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, portable=False),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_need_numbers
         ),
@@ -65,7 +70,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             view="scores",
             counts="normal",
             helps=_need_numbers,
-            share=0.08,
+            share=0.1,
         ),
         Candidate(
             "sets of up to three columns",
