@@ -174,6 +174,9 @@ def _use_what_is_known(rng: np.random.Generator) -> None:
     best, index = np.full((3, 4), np.inf), np.zeros((3, 4), dtype=np.int64)
     for start, count in ((0, 40), (40, 30)):
         _core.merge_smallest(rng.normal(size=(3, count)), start, best, index)
+    for count in (30, 200):
+        tree = _core.build_tree(rng.normal(size=(3, count)))
+        _core.nearest_in_tree(rng.normal(size=(4, 3)), *tree, count == 30, np.empty((4, 5)), np.empty((4, 5), np.int64))
 
 
 def _use_everything() -> None:
