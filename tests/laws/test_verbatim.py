@@ -89,6 +89,8 @@ PICTURES: dict[str, tuple[Drawn, Callable[[Case], list[str]]]] = {  # the pictur
     "NetworkDisplay": (lambda c: c.network.plot({c.a: c.level}), lambda c: [c.a, c.b, c.no, c.level]),
     "NomogramDisplay": (lambda c: c.mixed.nomogram(c.yes).plot(), lambda c: [c.a, c.b, c.level, c.yes]),
     "PopulationDisplay": (lambda c: populations(c).plot(), lambda c: [c.a, c.b]),
+    "BenefitDisplay": (lambda c: evaluated(c).plot("benefit", label=c.yes), lambda c: [c.yes]),
+    "CostCurveDisplay": (lambda c: evaluated(c).plot("cost_curve", label=c.yes), lambda c: [c.yes]),
     "RegionDisplay": (
         lambda c: plots.RegionDisplay.from_estimator(c.model, c.plane, c.y, resolution=12).plot(),
         lambda c: [c.a, c.b, c.no, c.yes],
@@ -101,6 +103,10 @@ PICTURES: dict[str, tuple[Drawn, Callable[[Case], list[str]]]] = {  # the pictur
     "SurfaceDisplay": (
         lambda c: plots.SurfaceDisplay.from_estimator(c.model, c.plane, label=c.yes, resolution=12).plot(),
         lambda c: [c.a, c.b, c.yes],
+    ),
+    "TornadoDisplay": (
+        lambda c: c.network.sensitivity(c.b, c.network.states(c.b)[0]).plot(),
+        lambda c: [c.a, c.b],
     ),
     "WaterfallDisplay": (lambda c: c.mixed.explain(c.levels).plot(0, c.no, c.yes), lambda c: [c.a, c.b, c.no, c.yes]),
     "Panels": (lambda c: evaluated(c).plot(), lambda c: [c.no, c.yes]),

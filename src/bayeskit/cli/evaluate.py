@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -153,6 +153,7 @@ def evaluate(
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as messages:
             found = Task(model or "naive", target, source, options, settings, split_names(by)).evaluate(say)
+            text, data = str(found), measures(found)  # intervals may need a fit, which may have something to tell
         groups = ("--by", ",".join(split_names(by))) if by else ()
         then = command_line(
             "report", *source.words, "--target", target, "--model", model or "naive", *groups, *options.words
@@ -162,8 +163,9 @@ def evaluate(
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as messages, open_source(rows, say, "reading") as source:
             found = _evaluate_file(Path(file), source, target, options, split_names(by))
+            text, data = str(found), measures(found)
         then = command_line("predict", file, "NEW.csv")
-    say.answer(found, {**measures(found), "notes": messages}, then)
+    say.answer(text, {**data, "notes": messages}, then)
 
 
 def compare(
@@ -188,11 +190,11 @@ def compare(
         _show_candidates(models.get("auto"), say, options.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
-    each = {name: measures(found[name]) for name in found.ranking}
+        text, each = str(found), {name: measures(found[name]) for name in found.ranking}
     ranked = {"models": found.frame("pyarrow").to_pylist(), "baseline": found.baseline}
     best = found.best if found.best in OFFERED else "auto"
     then = command_line("fit", *rows.words, "--target", target, "--model", best)
-    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": messages}, then)
+    say.answer(text, {"by": found.by, **ranked, "each": each, "notes": messages}, then)
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ class Task:
     options: EvaluationOptions
     settings: Settings
     by: tuple[str, ...] = ()
+    coverage: float | None = None  # that sets of classes shall have
 
     def evaluate(self, say: Saying, then: Callable[[Evaluation, Taken], object] | None = None) -> Evaluation:
         """The model judged; ``then`` something is done with what was found, while the rows are there."""
@@ -213,7 +216,7 @@ class Task:
         from bayeskit.model.labelled_table import drop_columns
 
         options, pooled = self.options, self.model == "auto"
-        classifier, way = self.settings.classifier(self.model), options.way(pooled)
+        classifier, way = self._classifier(), options.way(pooled)
         refitted = bool(self.by) or options.sample is not None or _needs_refits([classifier])
         rows = without_ignored(self.rows, self.by)
         with (
@@ -231,6 +234,17 @@ class Task:
                 found = replace(found, fit=learn) if pooled else found
                 then(found, taken)
         return found
+
+    def _classifier(self) -> Any:
+        """The model, with sets of classes around it if they are wanted."""
+        classifier = self.settings.classifier(self.model)
+        if self.coverage is None:
+            return classifier
+        if self.model == "auto" or self.options.weight is not None:
+            raise UsageError(
+                "--coverage ranks rows of one weight by one model: name it (--model naive), and leave --weight out"
+            )
+        return bk.Conformal(classifier, self.coverage, "cv+" if _needs_refits([classifier]) else "full")
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from bayeskit.estimators.learner import (
     only_rows_tell,
     set_features,
     warn_of_held,
-    warn_of_names,
+    warn_of_identifiers,
 )
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
@@ -149,7 +149,7 @@ class AutoBayes(Wrapper):
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed, trees), *limits)
         found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
-            warn_of_names(found.reader.model_)
+            warn_of_identifiers(found.reader.model_)
         return found
 
     def _derive(self, rows: Model) -> Self:
