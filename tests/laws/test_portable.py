@@ -425,6 +425,13 @@ def test_what_is_no_model_is_refused():
         bk.export("model", "python")
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgresql", "spark"])
+def test_more_columns_than_a_query_can_have_are_refused(dialect):
+    model = bk.NaiveBayes().fit(np.random.default_rng(0).normal(size=(6, 2000)), ["a", "b"] * 3)
+    with pytest.raises(InputError, match=r"2,000 columns.*onnx, javascript or python.*FeatureSelector"):
+        bk.export(model, "sql", dialect=dialect, source="t")
+
+
 def test_ten_thousand_levels_are_joined():
     levels = [f"level {i}" for i in range(10_000)]
     rows = pd.DataFrame({"id": levels})
