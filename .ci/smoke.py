@@ -19,7 +19,18 @@ for name in bk.__all__:
 rows = clinic(400)
 new = rows.drop_columns(["diagnosis"])
 models = {}
-for name in ("NaiveBayes", "FullBayes", "TAN", "KDB", "AODE", "AJE", "NetworkBayes", "KNNBayes", "ProbabilityForest"):
+for name in (
+    "NaiveBayes",
+    "FullBayes",
+    "TAN",
+    "KDB",
+    "AODE",
+    "AJE",
+    "NetworkBayes",
+    "KNNBayes",
+    "ProbabilityForest",
+    "BoostedTrees",
+):
     settings = {"metric": "gower"} if name == "KNNBayes" else {}
     model = models[name] = getattr(bk, name)(**settings).fit(rows, "diagnosis")
     proba = model.predict_proba(new)

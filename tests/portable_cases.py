@@ -174,6 +174,8 @@ CASES = {
     "Risk": (bk.RiskClassifier(bk.NaiveBayes()), ["age", "select"]),
     "Forest": (bk.ProbabilityForest(trees=12), EVERYTHING),
     "ForestMissing": (bk.ProbabilityForest(trees=12, missing="level"), SOME),
+    "Boosted": (bk.BoostedTrees(trees=12), EVERYTHING),
+    "BoostedMissing": (bk.BoostedTrees(trees=12, missing="level"), SOME),
     "Pool": (bk.AutoBayes(max_candidates=3), EVERYTHING),
     "PoolTrees": (bk.AutoBayes(portable=True), SOME),
 }

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import bayeskit as bk
+from bayeskit.data.block import Block
 from bayeskit.families import Categorical, Gaussian, Poisson
 from bayeskit.smoothing import TowardPooled
 
@@ -202,3 +203,18 @@ def test_a_warning_tells_where_most_candidates_failed(monkeypatch):
     with pytest.warns(UserWarning, match="of 4 candidates failed"):
         model = bk.AutoBayes(max_candidates=4).fit(X, (X[:, 0] > 0).astype(int))
     assert str(model.summary()).count("failed: no such luck") == 3
+
+
+def test_the_sum_of_the_core_is_that_of_the_terms_and_the_same_for_a_row_alone(fitted):
+    """Values no row had, out of support, subnormal and beyond any table among them."""
+    model, X, _ = fitted
+    odd = [-3.0, 0.0, 1e-310, 0.5, 2000.0, 1e5, 1e300, np.nan]
+    rows = pd.concat([X.head(40), X.head(len(odd)).assign(**dict.fromkeys(X.columns[:6], odd), colour="green")])
+    block = Block.concatenate(list(model._predictor(rows).blocks()))
+    terms, found = model.model_.density.terms(block).sum(axis=1), np.zeros((len(rows), 2))
+    model.model_.density.add(block, found)
+    np.testing.assert_allclose(found, terms, rtol=1e-12, atol=1e-12)
+    for i in range(len(rows)):
+        alone = np.zeros((1, 2))
+        model.model_.density.add(block.at(np.array([i])), alone)
+        np.testing.assert_array_equal(alone[0], found[i])

@@ -117,7 +117,7 @@ def test_settings_that_make_no_sense_are_refused(setting):
         bk.CorrectedNaiveBayes(**setting).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.parametrize("make", [bk.CorrectedNaiveBayes, bk.AJE, bk.ProbabilityForest, bk.KDB])
+@pytest.mark.parametrize("make", [bk.CorrectedNaiveBayes, bk.AJE, bk.ProbabilityForest, bk.BoostedTrees, bk.KDB])
 @pytest.mark.parametrize("missing", ["skip", "level"])
 def test_a_column_without_any_value_says_nothing(make, missing):
     rows = pd.DataFrame({"a": ["x", "y"] * 30, "none": pd.array([None] * 60, dtype="string")})

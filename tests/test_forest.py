@@ -12,7 +12,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.densities.density import reveal_terms
 from bayeskit.errors import InputError, MergeError
 from bayeskit.statistics.leaves import TreeColumn
-from bayeskit.structures.forest import NodeWeights
+from bayeskit.structures.forest import NodeWeights, forest_density
 
 GONE = 255
 
@@ -129,7 +129,7 @@ def test_shares_are_those_of_a_recursion_from_the_root_down():
         np.mean([reached(b, 0, every, prior, asking, 1.0) for b in start[:-1].tolist()], axis=0)
         for asking in density.trees.codes(block).T
     ]
-    np.testing.assert_allclose(np.exp(density.log_shares(density.trees.codes(block))), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(density.mean(density.trees.codes(block)), by_hand, rtol=1e-12)
 
 
 def test_stages_are_what_revealing_columns_one_by_one_gives():
@@ -181,7 +181,8 @@ def test_rows_are_learned_and_forgotten_in_the_leaves_and_trees_do_not_merge():
 def test_more_pseudo_rows_shrink_toward_the_prior():
     X, y = table()
     (counted,) = bk.ProbabilityForest(trees=5).fit(X, y).model_.features.parts.values()
-    shares = [NodeWeights.of(counted.trees, counted.counts()).density(a, counted.columns).shares for a in (0.1, 1e9)]
+    nodes = NodeWeights.of(counted.trees, counted.counts())
+    shares = [forest_density(nodes, a, counted.columns).shares for a in (0.1, 1e9)]
     assert np.ptp(shares[1], axis=0).max() < 1e-3 < np.ptp(shares[0], axis=0).max()
 
 

@@ -66,6 +66,7 @@ REASONED = [
     bk.AJE(),
     bk.CorrectedNaiveBayes(),
     bk.ProbabilityForest(trees=10),
+    bk.BoostedTrees(trees=10),
     bk.NetworkBayes(),
     bk.AutoBayes(max_candidates=3),
 ]

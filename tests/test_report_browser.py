@@ -220,6 +220,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
         bk.KNNBayes(metric="gower", k=9, scale="mutual_information", weights="epanechnikov", pseudo=1.0),
         bk.RiskClassifier(bk.TAN(), COSTS),
         bk.ProbabilityForest(trees=30, missing="level"),
+        bk.BoostedTrees(trees=30),
         bk.AutoBayes(),
     ],
     ids=[

@@ -67,6 +67,7 @@ ESTIMATORS = [
     bk.AJE(),
     bk.CorrectedNaiveBayes(),
     bk.ProbabilityForest(trees=20),
+    bk.BoostedTrees(),
     bk.NaiveBayes(weights="fitted"),
     bk.TAN(weights="fitted"),
     bk.AutoBayes(fast=True),

@@ -39,6 +39,7 @@ namespace bayeskit {
 #include "search/family_scores.inl"
 #include "search/selection.inl"
 #include "search/neighbors.inl"
+#include "search/tree.inl"
 // clang-format on
 
 #define TEXT_OF(x) #x

@@ -77,6 +77,25 @@ struct CellGrid {
 constexpr int32_t NOT_COUNTED = -1, UNKNOWN = -2;
 constexpr int64_t CELL_TILE = 128;  // rows
 
+// Columns whose densities are backed off to those of all classes: `formula` columns by FormulaKind with numbers (formula, 3,
+// classes), then `given` ones whose log densities are known, (given, rows, classes); their shares of classes, and what counts
+// of a class and of all, are (formula + given, 3, classes). Counts have rows offset[j] .. offset[j+1] of a table (, classes).
+struct BackedOffColumns {
+    const int32_t *kind;
+    const double *number, *weight, *table;
+    const int64_t *offset;
+    const double *known;
+    int64_t formula, given, classes;
+};
+
+// Points in the order of a k-d tree: numbers (columns, count), which point each was, boxes (2^(depth + 1), 2, columns).
+struct PointTree {
+    const double *number;
+    const int64_t *order;
+    const double *box;
+    int64_t columns, count, depth;
+};
+
 // Points to be compared with: numbers (columns, count) and level codes (coded, count), with the weights of their columns.
 struct Points {
     const double *number, *weight;

@@ -20,6 +20,9 @@
     /* Of a column of places in a dictionary: addresses of the places and of validity bits (0 for none), bytes of a */     \
     /* place, first row, row of out. */                                                                                    \
     ENUM(PlaceField, ROW(PLACES) ROW(VALID) ROW(WIDTH) ROW(FIRST_ROW) ROW(OUT_ROW))                                        \
+    /* Log densities of a column in a class, of numbers a, b, c: c - ((x - a) b)^2 / 2; the same of log x, less log x; */  \
+    /* c + a x; c + a x + b log x; c + a log x + b log(1 - x); of counts a row of a table. */                              \
+    ENUM(FormulaKind, ROW(NORMAL) ROW(LOG_NORMAL) ROW(EXPONENTIAL) ROW(GAMMA) ROW(BETA) ROW(COUNTS))                       \
     /* Ops of a compiled elimination; see Program. */                                                                      \
     ENUM(OpKind, ROW(INDICATE) ROW(GATHER) ROW(STEP))
 

@@ -18,14 +18,6 @@ struct Random {
     int64_t below(int64_t n) { return int64_t(next() % uint64_t(n)); }
 };
 
-struct Table {
-    Levels codes;
-    const int32_t *label;
-    const double *weight;
-    const uint8_t *ordered, *sizes;
-    int64_t classes;
-};
-
 struct Settings {
     int64_t tried, leaves;
     double least;
@@ -36,13 +28,6 @@ struct Split {
     int32_t column = -1;
     uint64_t mask = 0;
     bool majority = true;
-};
-
-// Best first; the one made first where gains are equal.
-struct Waiting {
-    double gain;
-    int64_t node;
-    bool operator<(const Waiting &other) const { return gain != other.gain ? gain < other.gain : node > other.node; }
 };
 
 class Grower {
@@ -211,35 +196,13 @@ private:
     }
 };
 
-template <typename T> Array<T, 1> joined(const std::vector<std::vector<T>> &parts) {
-    size_t n = 0, at = 0;
-    for (const auto &part : parts) n += part.size();
-    Owned<T, 1> out({n});
-    for (const auto &part : parts) at = size_t(std::copy(part.begin(), part.end(), out.data + at) - out.data);
-    return out.array;
-}
-
 using Grown = std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<uint64_t, 1>, Array<int32_t, 1>, Array<uint8_t, 1>>;
 
 Grown grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<double, 1> weight, Flags ordered, Flags sizes,
                  int64_t classes, int64_t trees, int64_t tried, int64_t leaves, double least, uint64_t seed) {
-    Levels c = levels_of(codes);
-    require(int64_t(label.shape(0)) == c.rows && int64_t(weight.shape(0)) == c.rows, "labels or weights differ in length");
-    require(int64_t(ordered.shape(0)) == c.columns && int64_t(sizes.shape(0)) == c.columns, "one entry per column is needed");
-    require(c.rows >= 1 && c.rows < int64_t(1) << 31, "give 1 to 2^31 rows");
-    require(classes >= 1 && classes <= 1 << 20 && trees >= 1 && trees <= 1 << 16, "classes or trees are out of range");
-    require(tried >= 1 && leaves >= 1 && leaves <= 1 << 24 && least > 0, "a setting is out of range");
-    require_weights(weight.data(), size_t(c.rows), "a weight is negative or not finite");
-    for (int64_t j = 0; j < c.columns; ++j) {
-        require(sizes.data()[j] <= MOST_LEVELS, "a column has more than 64 levels");
-        for (int64_t i = 0; i < c.rows; ++i) {
-            uint8_t code = c.data[j * c.rows + i];
-            require(code == MISSING || code < sizes.data()[j], "a code is not below the size of its column");
-        }
-    }
-    for (int64_t i = 0; i < c.rows; ++i)
-        require(label.data()[i] >= 0 && label.data()[i] < classes, "a label is not below the number of classes");
-    Table table = {c, label.data(), weight.data(), ordered.data(), sizes.data(), classes};
+    require(trees >= 1 && trees <= 1 << 16 && tried >= 1 && leaves >= 1 && leaves <= 1 << 24 && least > 0,
+            "a setting is out of range");
+    Table table = table_of(codes, label, weight, ordered, sizes, classes);
     Settings how = {tried, leaves, least};
     std::vector<std::vector<int32_t>> column(static_cast<size_t>(trees)), child(static_cast<size_t>(trees));
     std::vector<std::vector<uint64_t>> mask(static_cast<size_t>(trees));

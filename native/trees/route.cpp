@@ -83,34 +83,62 @@ void forest_shares(Input<uint8_t, 2> codes, Starts start, Columns32 column, Mask
     for (size_t i = 0; i < n; ++i) out.data()[i] /= double(f.trees);
 }
 
-// What trees say once the columns of the first 0, 1, ... ranks are known, all from one walk: the part of a row that gets to
-// a node is a number for each stage. Below a split by a column of rank r, stages up to r go both ways.
+// What trees say once the columns of the first 0, 1, ... ranks are known, all from one walk: below a split by a column of rank
+// r, stages up to r go both ways. How much of a row gets to a node changes with the stage only at the ranks above it, so it
+// is held as a few stretches of stages. What a leaf says is added where a stretch begins and taken off where it ends, in pairs
+// of doubles, so that sums over stages leave nothing behind.
 class Stages {
+    struct Stretch {
+        int64_t begin;
+        double part;
+    };
     const Levels &codes;
     const Forest &f;
     const int32_t *rank;
     const double *first, *shares;
     int64_t stages, K;
-    std::vector<double> part;  // (depth, stages)
+    std::vector<Stretch> path;      // of the nodes above, one after the other
+    std::vector<double> sum, rest;  // (stages + 1, K) together
 
 public:
     Stages(const Levels &codes, const Forest &f, const int32_t *rank, const double *first, const double *shares, int64_t K)
         : codes(codes), f(f), rank(rank), first(first), shares(shares), stages(codes.columns + 1), K(K) {}
 
-    void walk(int64_t row, int64_t tree, double *to) {
-        part.assign(size_t(stages), 1.0);
-        visit(row, f.start[tree], f.start[tree], 0, 0, stages, to);
+    // Into out (stages, K), the means over all trees.
+    void walk(int64_t row, double *out) {
+        sum.assign(size_t((stages + 1) * K), 0.0);
+        rest.assign(sum.size(), 0.0);
+        for (int64_t t = 0; t < f.trees; ++t) {
+            path.assign(1, {0, 1.0});
+            visit(row, f.start[t], f.start[t], 0, stages);
+        }
+        for (int64_t i = K; i < stages * K; ++i) {
+            rest[size_t(i)] += rest[size_t(i - K)];
+            add(i, sum[size_t(i - K)]);
+        }
+        for (int64_t i = 0; i < stages * K; ++i) out[i] = (sum[size_t(i)] + rest[size_t(i)]) / double(f.trees);
     }
 
 private:
-    // Stages from `low` up to `high` get here at all.
-    void visit(int64_t row, int64_t begin, int64_t at, size_t depth, int64_t low, int64_t high, double *to) {
-        if (low >= high) return;
-        const double *mine = &part[depth * size_t(stages)];
+    void add(int64_t at, double more) {
+        double before = sum[size_t(at)], after = before + more, part = after - before;
+        sum[size_t(at)] = after;
+        rest[size_t(at)] += (before - (after - part)) + (more - part);
+    }
+
+    // The stretches of this node are those from `low` on, up to stage `high`.
+    void visit(int64_t row, int64_t begin, int64_t at, size_t low, int64_t high) {
+        size_t top = path.size();
         if (f.column[at] < 0) {
             const double *p = shares + at * K;
-            for (int64_t s = low; s < high; ++s)
-                for (int64_t k = 0; k < K; ++k) to[s * K + k] += mine[s] * p[k];
+            for (size_t i = low; i < top; ++i) {
+                int64_t from = path[i].begin, to = i + 1 < top ? path[i + 1].begin : high;
+                for (int64_t k = 0; k < K; ++k) {
+                    double said = path[i].part * p[k];
+                    add(from * K + k, said);
+                    add(to * K + k, -said);
+                }
+            }
             return;
         }
         uint8_t code = codes.data[f.column[at] * codes.rows + row];
@@ -118,13 +146,15 @@ private:
         for (int side = 0; side < 2; ++side) {
             bool here = code != MISSING && in_mask(f.mask[at], code) == (side == 0);
             double share = side ? 1 - first[at] : first[at];
-            if (part.size() < (depth + 2) * size_t(stages)) part.resize((depth + 2) * size_t(stages));
-            double *next = &part[(depth + 1) * size_t(stages)];
-            const double *from = &part[depth * size_t(stages)];
-            int64_t split = std::min(std::max(known, low), high), until = here ? high : split;
-            for (int64_t s = low; s < split; ++s) next[s] = from[s] * share;
-            for (int64_t s = split; s < until; ++s) next[s] = from[s];
-            visit(row, begin, begin + f.child[at] + side, depth + 1, share > 0 ? low : split, until, to);
+            int64_t until = here ? high : std::min(known, high);
+            for (size_t i = low; i < top && path[i].begin < until; ++i) {
+                Stretch s = path[i];
+                int64_t end = i + 1 < top ? path[i + 1].begin : high;
+                if (s.begin < known) path.push_back({s.begin, s.part * share});
+                if (here && end > known) path.push_back({std::max(s.begin, known), s.part});
+            }
+            if (path.size() > top) visit(row, begin, begin + f.child[at] + side, top, until);
+            path.resize(top);
         }
     }
 };
@@ -144,9 +174,7 @@ void forest_stages(Input<uint8_t, 2> codes, Starts start, Columns32 column, Mask
     Stages walker(c, f, rank.data(), first.data(), shares.data(), K);
     size_t line = size_t(c.columns + 1) * size_t(K);
     for (int64_t r = 0; r < c.rows; ++r) {
-        double *to = out.data() + size_t(r) * line;
-        for (int64_t t = 0; t < f.trees; ++t) walker.walk(r, t, to);
-        for (size_t i = 0; i < line; ++i) to[i] /= double(f.trees);
+        walker.walk(r, out.data() + size_t(r) * line);
     }
 }
 

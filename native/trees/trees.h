@@ -59,4 +59,48 @@ inline Levels levels_of(const Input<uint8_t, 2> &codes) {
 
 inline bool in_mask(uint64_t mask, uint8_t code) { return (mask >> code) & 1; }
 
+// Labelled rows that trees are grown on.
+struct Table {
+    Levels codes;
+    const int32_t *label;
+    const double *weight;
+    const uint8_t *ordered, *sizes;
+    int64_t classes;
+};
+
+inline Table table_of(const Input<uint8_t, 2> &codes, const Input<int32_t, 1> &label, const Input<double, 1> &weight,
+                      const Flags &ordered, const Flags &sizes, int64_t classes) {
+    Levels c = levels_of(codes);
+    require(int64_t(label.shape(0)) == c.rows && int64_t(weight.shape(0)) == c.rows, "labels or weights differ in length");
+    require(int64_t(ordered.shape(0)) == c.columns && int64_t(sizes.shape(0)) == c.columns, "one entry per column is needed");
+    require(c.rows >= 1 && c.rows < int64_t(1) << 31, "give 1 to 2^31 rows");
+    require(classes >= 1 && classes <= 1 << 20, "classes are out of range");
+    require_weights(weight.data(), size_t(c.rows), "a weight is negative or not finite");
+    for (int64_t j = 0; j < c.columns; ++j) {
+        require(sizes.data()[j] <= MOST_LEVELS, "a column has more than 64 levels");
+        for (int64_t i = 0; i < c.rows; ++i) {
+            uint8_t code = c.data[j * c.rows + i];
+            require(code == MISSING || code < sizes.data()[j], "a code is not below the size of its column");
+        }
+    }
+    for (int64_t i = 0; i < c.rows; ++i)
+        require(label.data()[i] >= 0 && label.data()[i] < classes, "a label is not below the number of classes");
+    return {c, label.data(), weight.data(), ordered.data(), sizes.data(), classes};
+}
+
+// Best first; the one made first where gains are equal.
+struct Waiting {
+    double gain;
+    int64_t node;
+    bool operator<(const Waiting &other) const { return gain != other.gain ? gain < other.gain : node > other.node; }
+};
+
+template <typename T> Array<T, 1> joined(const std::vector<std::vector<T>> &parts) {
+    size_t n = 0, at = 0;
+    for (const auto &part : parts) n += part.size();
+    Owned<T, 1> out({n});
+    for (const auto &part : parts) at = size_t(std::copy(part.begin(), part.end(), out.data + at) - out.data);
+    return out.array;
+}
+
 }  // namespace bayeskit::trees

@@ -1,6 +1,7 @@
 """Bayesian classification on exact, mergeable statistics.
 
-Classifiers NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes CorrectedNaiveBayes ProbabilityForest AutoBayes
+Classifiers NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes CorrectedNaiveBayes ProbabilityForest
+            BoostedTrees AutoBayes
 Around them Calibrated VennAbers Conformal RiskClassifier; Stream
 Networks    Network learn_network average_network read_bif write_bif read_network write_network
 Columns     Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector date_features
@@ -46,6 +47,7 @@ _PLACES = {
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "ProbabilityForest": "bayeskit.estimators.forest",
+    "BoostedTrees": "bayeskit.estimators.boosted",
     "Calibrated": "bayeskit.estimators.calibrated",
     "Conformal": "bayeskit.estimators.conformal",
     "VennAbers": "bayeskit.estimators.venn",

@@ -18,6 +18,7 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.averaged import average_network as average_network
 from bayeskit.estimators.binned import NormalScores as NormalScores
+from bayeskit.estimators.boosted import BoostedTrees as BoostedTrees
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
 from bayeskit.estimators.conformal import Conformal as Conformal
 from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
@@ -60,6 +61,7 @@ __all__ = [  # noqa: RUF022
     "AODE",
     "AsFitted",
     "AutoBayes",
+    "BoostedTrees",
     "Bootstrap632",
     "Calibrated",
     "Conformal",

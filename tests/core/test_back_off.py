@@ -24,6 +24,51 @@ def backed(terms: list[float], weights: list[float], rows: float) -> list[float]
         return [float(mp.log((w * p + rows * pooled) / (w + mp.mpf(rows)))) for w, p in zip(weights, f, strict=True)]
 
 
+FORMULAS = {  # log densities of numbers a, b, c in 60 digits, and values they take
+    core.FormulaKind.NORMAL: (lambda x, a, b, c: c - ((x - a) * b) ** 2 / 2, (-7.0, 0.0, 0.3, 40.0)),
+    core.FormulaKind.LOG_NORMAL: (lambda x, a, b, c: c - ((mp.log(x) - a) * b) ** 2 / 2 - mp.log(x), (1e-9, 0.7, 3e5)),
+    core.FormulaKind.EXPONENTIAL: (lambda x, a, b, c: c + a * x, (0.0, 0.5, 300.0)),
+    core.FormulaKind.GAMMA: (lambda x, a, b, c: c + a * x + b * mp.log(x), (1e-5, 1.0, 77.0)),
+    core.FormulaKind.BETA: (lambda x, a, b, c: c + a * mp.log(x) + b * mp.log(1 - x), (1e-9, 0.25, 0.75)),
+}
+OUTSIDE = {core.FormulaKind.NORMAL: np.nan, core.FormulaKind.EXPONENTIAL: -1.0, core.FormulaKind.BETA: 1.0}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=list(WEIGHTS))
+def test_sums_of_columns_backed_off(clone: str, weights: list[float]) -> None:
+    """Every formula, a table of counts and what is known beforehand, beside 60 digits."""
+    rng = np.random.default_rng(4)
+    rows, kinds = 19, [*FORMULAS, core.FormulaKind.COUNTS]
+    x = np.empty((rows, len(kinds)))
+    for j, kind in enumerate(FORMULAS):
+        x[:, j] = rng.choice(FORMULAS[kind][1], rows)
+    x[:, -1] = rng.integers(0, 4, rows)
+    number = rng.normal(size=(len(kinds), 3, 3))
+    table, known = rng.normal(size=(4, 3)), 10 * rng.normal(size=(1, rows, 3))
+    x[3], known[0, 3] = [OUTSIDE.get(kind, 0.0) for kind in FORMULAS] + [1.5], 0.0  # nothing that says anything
+    w = np.array(weights)
+    counting = np.array([w / w.sum(), w / (w + 1), 1 / (w + 1)])
+    weight = np.repeat(counting[None], len(kinds) + 1, axis=0)
+    offset = np.array([0] * len(kinds) + [4], dtype=np.int64)
+    address = x.ctypes.data + 8 * np.arange(len(kinds), dtype=np.uint64)
+    stride = np.full(len(kinds), x.strides[0], dtype=np.int64)
+    out = np.full((rows, 3), 9.0)
+    given = address, stride, rows, np.array(kinds, dtype=np.int32), number, weight, table, offset, known
+    assert not core.backed_off_sums(*given, out)
+    assert (out[3] == 0).all()
+    for i in set(range(rows)) - {3}:
+        terms = [
+            [FORMULAS[kind][0](mp.mpf(float(x[i, j])), *map(mp.mpf, number[j, :, k].tolist())) for k in range(3)]
+            for j, kind in enumerate(FORMULAS)
+        ] + [known[0, i].tolist()]
+        each = np.array([backed(some, weights, 1.0) for some in terms])
+        truth = each.sum(axis=0) + table[int(x[i, -1])]
+        np.testing.assert_allclose(out[i], truth, rtol=1e-13, atol=1e-12)
+    x[2, 0], x[4, -1] = 1e200, 4.0  # beyond doubles, and beyond the table
+    assert core.backed_off_sums(*given, out)
+    assert np.isnan(out).all(axis=1).tolist() == [i in (2, 4) for i in range(rows)]
+
+
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=list(WEIGHTS))
 @pytest.mark.parametrize("rows", [1.0, 0.01])
 def test_back_off(clone: str, weights: list[float], rows: float) -> None:

@@ -174,6 +174,9 @@ def _use_what_is_known(rng: np.random.Generator) -> None:
     best, index = np.full((3, 4), np.inf), np.zeros((3, 4), dtype=np.int64)
     for start, count in ((0, 40), (40, 30)):
         _core.merge_smallest(rng.normal(size=(3, count)), start, best, index)
+    for count in (30, 200):
+        tree = _core.build_tree(rng.normal(size=(3, count)))
+        _core.nearest_in_tree(rng.normal(size=(4, 3)), *tree, count == 30, np.empty((4, 5)), np.empty((4, 5), np.int64))
 
 
 def _use_everything() -> None:
@@ -206,7 +209,8 @@ def _use_everything() -> None:
         {name: pa.array(map(str, values)).dictionary_encode() for name, values in levels.items()}, data["class"]
     )
     holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
-    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), bk.ProbabilityForest(trees=3)):
+    trees = bk.ProbabilityForest(trees=3), bk.BoostedTrees(trees=3)
+    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), *trees):
         again = [f"again {size}" for size in rows["size"]]
         twice = {name: [*values] * 9 for name, values in {**levels, "again": again}.items()}
         classifier.fit(twice, data["class"] * 9).predict_proba({**holes, "again": again})

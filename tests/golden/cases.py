@@ -155,6 +155,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "aode_2": _whole(bk.AODE, "x", *LEVELS, n=2),
     "aje": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3, weights=None),
     "forest": _whole(bk.ProbabilityForest, "x", *LEVELS, trees=5),
+    "boosted": _whole(bk.BoostedTrees, "x", *LEVELS, trees=5),
     "corrected": _whole(bk.CorrectedNaiveBayes, "x", *LEVELS, bins=8, pairs=3),
     "aje_fitted": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3),
     "network_bayes": _whole(bk.NetworkBayes, "x", *LEVELS, max_parents=2),

@@ -31,6 +31,7 @@ MODELS = {
     "sets of columns": bk.AJE(weights=None),
     "corrected": bk.CorrectedNaiveBayes(),
     "forest": bk.ProbabilityForest(trees=10),
+    "boosted": bk.BoostedTrees(trees=10),
     "network": bk.NetworkBayes(),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no label")

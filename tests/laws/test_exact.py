@@ -22,6 +22,7 @@ KEEPING = [
     bk.AJE(exact=True, weights=None),
     bk.CorrectedNaiveBayes(exact=True),
     bk.ProbabilityForest(exact=True, trees=10),
+    bk.BoostedTrees(exact=True, trees=10),
     bk.NetworkBayes(exact=True),
     bk.NetworkBayes([("class", "a"), ("class", "x"), ("a", "b"), ("class", "b")], exact=True),
 ]

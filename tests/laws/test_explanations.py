@@ -30,11 +30,12 @@ MODELS = {
     "AJE": lambda: bk.AJE(sets=10),
     "corrected": lambda: bk.CorrectedNaiveBayes(),
     "forest": lambda: bk.ProbabilityForest(trees=10),
+    "boosted": lambda: bk.BoostedTrees(trees=10),
     "corrected, no pairs": lambda: bk.CorrectedNaiveBayes(pairs=0),
     "network": lambda: bk.NetworkBayes(),
     "pool": lambda: bk.AutoBayes(),
 }
-SCORES = {"weighted", "neighbours", "KDB", "AJE", "corrected", "corrected, no pairs", "forest", "pool"}
+SCORES = {"weighted", "neighbours", "KDB", "AJE", "corrected", "corrected, no pairs", "forest", "boosted", "pool"}
 
 
 def table():
@@ -156,6 +157,7 @@ def test_the_effect_of_the_only_column_is_the_answer(name, column):
 
 LEVELS = {
     "forest": lambda: bk.ProbabilityForest(missing="level", trees=20),
+    "boosted": lambda: bk.BoostedTrees(missing="level", trees=40, rate=0.5),
     "corrected": lambda: bk.CorrectedNaiveBayes(missing="level"),
     "KDB": lambda: bk.KDB(missing="level"),
 }

@@ -62,6 +62,7 @@ VALUES: dict[str, list[Any]] = {
     "sets": [5],
     "smoothing": [3.0],
     "strength": [4.0],
+    "rate": [0.5],
     "structure": [[("class", "x"), ("class", "town"), ("town", "flag"), ("class", "flag")]],
     "threshold": [0.6],
     "time_budget": [1e9],
@@ -109,6 +110,7 @@ BASE: dict[str, dict[str, Any]] = {
     "VennAbers": {"estimator": bk.NaiveBayes()},
     "AutoBayes": {"fast": True},
     "ProbabilityForest": {"trees": 10},
+    "BoostedTrees": {"trees": 10},
 }
 
 

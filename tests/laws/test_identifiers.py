@@ -27,6 +27,7 @@ from bayeskit.storage import container, format1, identifiers, model_file
 from bayeskit.structures import (
     augmented,
     averaged,
+    boosted,
     choice,
     corrected,
     correction,
@@ -126,6 +127,20 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
             "//8BAAAAAAAAAAAAAA==",
         ),
         "chosen": 2.0,
+    },
+    boosted.Leafage: {
+        "trees": leaves.Trees((leaves.TreeColumn("x", (1.0,), numeric=True),), (1,), "//8BAAAAAAAAAAAAAA=="),
+        "classes": (3, 4),
+        "values": "AACAPwAAgL8=",
+    },
+    boosted.Boosted: {
+        "trees": 2,
+        "rate": 0.5,
+        "grown": boosted.Leafage(
+            leaves.Trees((leaves.TreeColumn("x", (1.0,), numeric=True),), (1,), "//8BAAAAAAAAAAAAAA=="),
+            (3, 4),
+            "AACAPwAAgL8=",
+        ),
     },
     from_rows.FromRows: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},

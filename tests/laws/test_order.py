@@ -25,6 +25,7 @@ MODELS = {
     "AODE": lambda: bk.AODE(),
     "corrected": lambda: bk.CorrectedNaiveBayes(),
     "forest": lambda: bk.ProbabilityForest(trees=10),
+    "boosted": lambda: bk.BoostedTrees(trees=10),
     "full, of missing values": lambda: bk.FullBayes(),
     "network": lambda: bk.NetworkBayes(),
     "neighbours": lambda: bk.KNNBayes(k=3, metric="gower"),
@@ -148,7 +149,7 @@ def test_samples_of_many_rows_do_not_depend_on_their_order():
         assert digests(one) == digests(other)
 
 
-@pytest.mark.parametrize("name", ["TAN", "KDB", "AJE", "AODE", "corrected", "forest"])
+@pytest.mark.parametrize("name", ["TAN", "KDB", "AJE", "AODE", "corrected", "forest", "boosted"])
 def test_ties_between_columns_do_not_hang_on_names_of_classes(name):
     """Columns that tell the same but for rounding, which runs with the order of the classes."""
     names = np.array(["z", "x", "y"])

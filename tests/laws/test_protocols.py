@@ -132,3 +132,28 @@ def test_many_parameters_only_at_constructors_commands_and_doors() -> None:
         "group them in a value"
     )
     assert long
+
+
+WORDS = {  # that say nothing of what they name, or belong to a language of our own
+    *("some", "told", "intake", "tally", "holes", "dealt", "vast", "toll", "lens", "portrait", "loud"),
+    *("foretold", "foretell", "leavers", "leaning", "hearing", "heard", "speaker", "voice", "inquiry", "gathered"),
+}
+
+
+def _words(node: ast.AST) -> str:
+    """The name that a node of a module writes down."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.arg | ast.keyword):
+        return node.arg or ""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def test_names_say_what_they_name() -> None:
+    found = [
+        f"{_place(p)}:{getattr(n, 'lineno', 0)} {word}"
+        for p, tree in SOURCES.items()
+        for n in ast.walk(tree)
+        if (word := _words(n)).strip("_").lower() in WORDS
+    ]
+    assert found == [], "call it what it is: rows, levels, chosen, missing, declared, ..."

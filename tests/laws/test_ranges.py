@@ -49,6 +49,7 @@ MODELS = {
     "aje": bk.AJE(),
     "corrected": bk.CorrectedNaiveBayes(),
     "forest": bk.ProbabilityForest(trees=10),
+    "boosted": bk.BoostedTrees(trees=10),
     "network": bk.NetworkBayes(),
     "knn": bk.KNNBayes(metric="gower", k=7),
     "exact": bk.TAN(exact=True),

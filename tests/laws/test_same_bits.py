@@ -72,6 +72,7 @@ MODELS: dict[str, tuple[Callable[[], Any], pa.Table]] = {
     "AJE": (lambda: bk.AJE(weights=None), MIXED),
     "corrected": (bk.CorrectedNaiveBayes, MIXED),
     "forest": (lambda: bk.ProbabilityForest(trees=10), MIXED),
+    "boosted": (lambda: bk.BoostedTrees(trees=10), MIXED),
     "joint table": (bk.FullBayes, LEVELS),
     "full normal": (bk.FullBayes, NUMBERS.drop_null()),
     "full normal with missing values": (bk.FullBayes, NUMBERS),

@@ -42,6 +42,7 @@ CLASSIFIERS = {
     "NetworkBayes": bk.NetworkBayes,
     "CorrectedNaiveBayes": bk.CorrectedNaiveBayes,
     "ProbabilityForest": lambda: bk.ProbabilityForest(trees=5),
+    "BoostedTrees": lambda: bk.BoostedTrees(trees=5),
     "AutoBayes": lambda: bk.AutoBayes(max_candidates=2),
     "Calibrated": lambda: bk.Calibrated(bk.NaiveBayes()),
     "Calibrated pool": lambda: bk.Calibrated(bk.AutoBayes(fast=True), folds=2),

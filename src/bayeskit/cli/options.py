@@ -32,6 +32,7 @@ MODELS = {  # by the name a user types; those are offered that this version has
     "aje": "AJE",
     "corrected": "CorrectedNaiveBayes",
     "forest": "ProbabilityForest",
+    "boosted": "BoostedTrees",
     "network": "NetworkBayes",
     "auto": "AutoBayes",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,14 @@ class TailLogDensity:
         return TailLogDensity(self.zeros + other.zeros, self.overflow + other.overflow, self.rest + other.rest)
 
 
+class CoreFormula(NamedTuple):
+    """log p(x | class) of one column as the core computes it."""
+
+    kind: int  # of ``FormulaKind``
+    numbers: Float  # (3, K)
+    table: Float | None = None  # (counts, K)
+
+
 class Density(ABC):
     """log p(x | class), read back from a statistic: every question that is asked of one, and the usual answers.
 
@@ -103,6 +111,11 @@ class Density(ABC):
     @abstractmethod
     def terms(self, block: Block) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
+
+    @property
+    def core_formula(self) -> CoreFormula | None:
+        """Its one column as the core knows it, where that is as right as ``terms``; None if it does not."""
+        return None
 
     def verify(self) -> None:
         """Refuse sums that no rows can have, where that shows only in use; a file can hold any."""

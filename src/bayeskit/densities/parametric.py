@@ -14,7 +14,15 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
+from bayeskit.densities.density import (
+    OVERFLOW,
+    Axis,
+    CoreFormula,
+    Density,
+    SupportsLeftOut,
+    TailLogDensity,
+    WorkedFactor,
+)
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
@@ -25,6 +33,7 @@ from bayeskit.statistics.moments import Moments, View
 from bayeskit.statistics.statistic import Product
 
 Views = Mapping[str, MomentSummary]
+TAME = 1000.0  # how large terms that cancel may be in a formula of the core: twelve digits are left
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
 
 
@@ -53,6 +62,10 @@ class Parametric(Family[Product]):
     def add_fast(self, x: Float, out: Float, *parameters: Float) -> bool:
         """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
         return False
+
+    def core_formula(self, *parameters: Float) -> CoreFormula | None:
+        """The same as a formula of the core, of parameters (K,); None where it has none, or not enough digits."""
+        return None
 
     @abstractmethod
     def log_density(self, x: Float, *parameters: Float) -> Float:
@@ -124,6 +137,15 @@ class ParametricDensity(SupportsLeftOut):
         for _, x, fitted in self._each(block):
             if fitted.shift.any() or not self.family.add_fast(x, out, *fitted.parameters):
                 out += fitted.terms(x)
+
+    @property
+    def core_formula(self) -> CoreFormula | None:
+        fitted = self._plain
+        if len(self.columns) != 1 or fitted.shift.any() or not fitted.varying.all():
+            return None
+        with np.errstate(all="ignore"):
+            found = self.family.core_formula(*(p[:, 0] for p in fitted.parameters))
+        return found if found is not None and np.isfinite(found.numbers).all() else None
 
     def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.columns), self._classes))

@@ -150,7 +150,8 @@ class Ensemble:
             return np.tile(log_softmax(self.log_base(prior)), (len(self.reader.predict_log_proba(X)), 1))
         row = self.reader.model_.row_reader.read(X)
         if row is not None:
-            scores = [self._add(lambda member: BatchPredictor.of_row(*_seen(member, row)).log_posterior(), prior)]
+            views = {id(m.view): row if m.view is None else m.view.block(row) for m in self.members}
+            scores = [self._add(lambda member: _ask(member, views[id(member.view)]), prior)]
         else:
             scores = [self.score(portion, prior) for portion in ViewCache.of(self.reader.model_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
@@ -239,7 +240,8 @@ class Ensemble:
         if not self.members or not len(known):
             return self.pool
         block = drawn.table.block.at(known)
-        said = [model.posterior(seen, log=True) for model, seen in (_seen(m, block) for m in self.members)]
+        seen = ((m.classifier.model_, block if m.view is None else m.view.block(block)) for m in self.members)
+        said = [model.posterior(in_codes_of(model, rows), log=True) for model, rows in seen]
         added = np.stack([evidence(logs, self.log_shares, self.weight) for logs in said], axis=1)
         mass = drawn.weight[known] * (float(fresh.weights.sum()) / drawn.weight.sum())
         return self.pool.step(added, self.log_shares, label[known], mass)
@@ -275,10 +277,10 @@ class Ensemble:
         return replace(self, reader=reader, pool=self.pool.place(old.codes_in(new), len(new)))
 
 
-def _seen(member: Member, block: Block) -> tuple[Model, Block]:
-    """A member's model, and coded rows as it sees them."""
+def _ask(member: Member, row: Block) -> Float:
+    """log P(class | row) of a row that is coded as the member's view shows it: (1, K)."""
     model = member.classifier.model_
-    return model, in_codes_of(model, block if member.view is None else member.view.block(block))
+    return BatchPredictor.of_row(model, in_codes_of(model, row)).log_posterior()
 
 
 def _heaviest_first(evaluated: Sequence[CandidatePrediction], pool: Pool) -> list[CandidatePrediction]:

@@ -51,8 +51,8 @@ class ScaledColumn:
     flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
-        score = np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
-        out: Float = np.floor(score * GRAINS + 0.5) / GRAINS
+        score = self.scale.of(x)
+        out: Float = np.floor(np.where(np.isnan(score), self.hole, score) * GRAINS + 0.5) / GRAINS
         return out
 
 
@@ -184,7 +184,7 @@ class View:
         place = {name: j for j, name in enumerate(block.schema.coded)}
         i = 0
         for filled in self.scales:
-            x = np.asarray(block.numbers((filled.name,))[0].column(0))
+            x = np.asarray(block.columns((filled.name,)).column(0))
             out[i] = filled.of(x)
             if filled.flagged:
                 out[i + 1] = np.isnan(x)

@@ -14,6 +14,7 @@ DEEP = 700  # rows from which columns are joined by threes, and have four parent
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
 TREES = 100  # of the forest
+SLOPES = 10_000  # columns times classes up to which trees are boosted
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
@@ -43,6 +44,12 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
             cost=3.0,
             share=0.35,
+        ),
+        Candidate(
+            "boosted trees",
+            lambda: bayeskit.BoostedTrees(missing=levels, **shared),
+            cost=3.0,
+            helps=_many,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
@@ -76,6 +83,13 @@ def _need_columns(facts: Facts) -> str:
 
 def _narrow(facts: Facts) -> str:
     return f"more than {PAIRED} columns have too many pairs" if facts.columns > PAIRED else ""
+
+
+def _many(facts: Facts) -> str:
+    if facts.rows <= DEEP:
+        return f"trees that correct each other need {DEEP} rows"
+    cells = facts.columns * facts.classes
+    return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
 
 
 def _deep(facts: Facts) -> str:

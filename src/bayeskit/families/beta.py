@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from bayeskit._core import FormulaKind
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.support import UNIT, Support
-from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.densities.density import CoreFormula
+from bayeskit.densities.parametric import TAME, Parametric, Views
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2PI, deviance, log_minus_digamma, stirling, trigamma
 
@@ -63,6 +65,14 @@ class Beta(Parametric):
     def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
         a, b = parameters
         return f"Beta({x:.6g}; a {a:.6g}, b {b:.6g})"
+
+    def core_formula(self, *parameters: Float) -> CoreFormula | None:
+        a, b = parameters
+        n = a + b
+        if not (n < TAME).all():  # logarithms would cancel
+            return None
+        constant = (np.log(a / n) + np.log(b) - LOG_2PI) / 2 + stirling(n) - stirling(a) - stirling(b)
+        return CoreFormula(FormulaKind.BETA, np.stack([a - 1, b - 1, constant - a * np.log(a / n) - b * np.log(b / n)]))
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         a, b = parameters

@@ -8,8 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from bayeskit._core import FormulaKind
 from bayeskit.arrays import Float, Int
 from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.densities.density import CoreFormula
 from bayeskit.densities.parametric import SmoothedParametric, Views, toward_pooled
 from bayeskit.numerics.special import log2_distance
 
@@ -47,6 +49,10 @@ class Exponential(SmoothedParametric):
 
     def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
         return f"Exponential({x:.6g}; mean {parameters[0]:.6g})"
+
+    def core_formula(self, *parameters: Float) -> CoreFormula | None:
+        (mean,) = parameters
+        return CoreFormula(FormulaKind.EXPONENTIAL, np.stack([-1 / mean, np.zeros_like(mean), -np.log(mean)]))
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters

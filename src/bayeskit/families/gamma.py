@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from bayeskit._core import FormulaKind
 from bayeskit.arrays import Float, Int
 from bayeskit.data.support import POSITIVE, Support
+from bayeskit.densities.density import CoreFormula
 from bayeskit.densities.moment_summary import MomentSummary
-from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.densities.parametric import TAME, Parametric, Views
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI, deviance, gamma_shape, log2_distance, stirling
 
@@ -61,6 +63,13 @@ class Gamma(Parametric):
     def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
         mean, shape = parameters
         return f"Gamma({x:.6g}; mean {mean:.6g}, shape {shape:.6g})"
+
+    def core_formula(self, *parameters: Float) -> CoreFormula | None:
+        mean, shape = parameters
+        if not (shape * (1 + np.abs(np.log(mean))) < TAME).all():  # x and log x would cancel
+            return None
+        constant = (np.log(shape) - LOG_2PI) / 2 - stirling(shape) + shape * (1 - np.log(mean))
+        return CoreFormula(FormulaKind.GAMMA, np.stack([-shape / mean, shape - 1, constant]))
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, shape = parameters

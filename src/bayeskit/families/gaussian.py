@@ -12,10 +12,19 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayeskit import _core
+from bayeskit._core import FormulaKind
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
+from bayeskit.densities.density import (
+    OVERFLOW,
+    Axis,
+    CoreFormula,
+    Density,
+    SupportsLeftOut,
+    TailLogDensity,
+    WorkedFactor,
+)
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary, NormalDowndate
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
@@ -164,6 +173,13 @@ class GaussianDensity(Located):
     @cached_property
     def left_out(self) -> Density:
         return LeftOutGaussian(self.columns, self.moments, self.sums)
+
+    @property
+    def core_formula(self) -> CoreFormula | None:
+        scale, *numbers = self._fused
+        if len(self.columns) != 1 or scale.tolist() != [1.0]:
+            return None
+        return CoreFormula(FormulaKind.NORMAL, np.concatenate(numbers))
 
     def add(self, block: Block, out: Float) -> None:
         columns = block.columns(self.checks_infinite)

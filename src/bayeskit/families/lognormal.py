@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit import _core
+from bayeskit._core import FormulaKind
 from bayeskit.arrays import Float
 from bayeskit.data.block import Columns
 from bayeskit.data.support import POSITIVE, Support
+from bayeskit.densities.density import CoreFormula
 from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.numerics.special import LOG_2PI
 from bayeskit.numerics.special import log as natural_log
@@ -49,6 +51,10 @@ class LogNormal(Parametric):
     def write(self, x: float, sums: Mapping[str, tuple[float, float]], *parameters: float) -> str:
         mean, deviation = parameters
         return f"LogNormal({x:.6g}; of log x mean {mean:.6g}, deviation {deviation:.6g})"
+
+    def core_formula(self, *parameters: Float) -> CoreFormula | None:
+        mean, deviation = parameters
+        return CoreFormula(FormulaKind.LOG_NORMAL, np.stack([mean, 1 / deviation, -np.log(deviation) - LOG_2PI / 2]))
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, deviation = parameters

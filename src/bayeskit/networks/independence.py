@@ -99,7 +99,7 @@ class Independence:
         """Counts by state of the others: (strata, states of a, states of b)."""
         shape = (prod(self.sizes[n] for n in given), self.sizes[a], self.sizes[b])
         codes, weights = self._codes, self.weights
-        if self._holes[[a, b, *given]].any():
+        if self._missing[[a, b, *given]].any():
             there = (codes[[a, b, *given]] >= 0).all(axis=0)
             codes, weights = codes[:, there], None if weights is None else weights[there]
         place = np.zeros(codes.shape[1], dtype=np.int64)
@@ -133,7 +133,7 @@ class Independence:
         return self.codes.astype(np.int64)
 
     @cached_property
-    def _holes(self) -> Bool:
+    def _missing(self) -> Bool:
         return np.asarray((self.codes < 0).any(axis=1))
 
     # -- numbers -----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ METRICS = ("euclidean", "manhattan", "mahalanobis", "gower")
 SCALES = (None, "deviation", "mutual_information")
 FLAT = 1e-9  # of the largest: the smallest share of variance that a direction is taken to have
 TREE = 12  # columns up to which a tree may be quickest
-MANY = 300, 2.2  # points times this per column from which it is quicker than matrix products
+MANY = 30, 2.2  # points times this per column from which it is quicker than matrix products
 STEEP = 1000  # exponents up to which multiplying by the power of two is the same, and quicker
 FAR = 2.0**400  # in units of the largest value learned: farther is as far
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.engines.workers import single_threaded_blas
 
 TIE = 1e-10  # distances that agree to ten digits are ties
 SPARE = 3  # points looked at beyond those wanted, so that most ties show at once
@@ -136,14 +136,14 @@ class Tree:
         return self.brute_force.points
 
     @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
-
-        return cKDTree(np.ascontiguousarray(self.brute_force.numbers.T))
+    def _tree(self) -> tuple[Float, Int, Float]:
+        return _core.build_tree(self.brute_force.numbers)
 
     def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
-        distance, index = self._tree.query(asked.numbers, range(1, most + 1), p=self.brute_force.power)
-        return index.astype(np.int64), distance
+        distance, index = np.empty((len(asked), most)), np.empty((len(asked), most), dtype=np.int64)
+        square = self.brute_force.power == 2
+        _core.nearest_in_tree(np.ascontiguousarray(asked.numbers), *self._tree, square, distance, index)
+        return index, np.sqrt(distance, out=distance) if square else distance
 
     def distances(self, asked: Queries) -> Float:
         return self.brute_force.distances(asked)
@@ -182,7 +182,7 @@ class BlasBruteForce:
             return self.brute_force.nearest(asked, most)
         index, distance = np.empty((len(asked), most), dtype=np.int64), np.empty((len(asked), most))
         doubt = [np.empty(0, dtype=np.int64)]
-        with threadpool_limits(1, "blas"):
+        with single_threaded_blas():
             for start in range(0, len(asked), self.rows):
                 rows = slice(start, start + self.rows)
                 index[rows], distance[rows], sure = self._few(asked.numbers[rows], most, keep)

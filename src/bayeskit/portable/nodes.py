@@ -223,7 +223,8 @@ class Forest:
 
     A node that splits sends codes in its mask to ``child``, counted within the tree, and others to the node behind
     that; a code of -1 goes both ways, as the weight there does. p_node = (n_c + a p_parent) / (n + a), and the parent
-    of a root has (n_c + 1/2) / (n + K/2).
+    of a root has (n_c + 1/2) / (n + K/2). Boosted trees have leaves whose values are
+    added up, less those without any value.
     """
 
     sizes: tuple[int, ...]  # nodes of each tree
@@ -235,12 +236,13 @@ class Forest:
     shares: Float  # (nodes, K) p_node
     first: Float  # (nodes,) share of the rows of a node that went to its child
     nothing: Float  # (K,) P(c), the answer without any value
+    boosted: bool  # whether the shares of leaves are values to add up instead
     of_codes: Callable[[Code], Float]  # codes (columns, n) to (n, K), as the model itself has it
 
     @property
     def count(self) -> int:
         """How many numbers it holds."""
-        return self.counts.size + 4 * len(self.column)
+        return (1 + self.boosted) * self.counts.size + 4 * len(self.column)
 
     @property
     def roots(self) -> Int:
@@ -254,12 +256,19 @@ class Forest:
         out: Int = np.repeat(self.roots, self.sizes) + self.child
         return out
 
+    @property
+    def before(self) -> Float:
+        """What is taken off the logarithm of the mean over trees, or off the sum over boosted ones: (K,)."""
+        return len(self.sizes) * self.nothing if self.boosted else np.log(self.nothing)
+
     def log(self, args: Sequence[Float]) -> Float:
         return self.of_codes(np.array(args).astype(np.int32))
 
     def json(self, store: TableStore) -> Json:
         low, high = self.mask.T
         tables = {"column": self.column, "child": self.child, "low": low, "high": high, "counts": self.counts}
+        if self.boosted:
+            tables["values"] = self.shares[self.column < 0]
         return {
             "sizes": self.sizes,
             "strength": self.strength,

@@ -24,6 +24,7 @@ from bayeskit.structures.hidden import NetworkedDensity
 WRAPPERS = (Calibrated, AnyWrapper)
 EXPLAINS = (BayesClassifier, AutoBayes, *WRAPPERS)
 WORDS = {  # by how the name of a candidate begins
+    "boosted": "boosted trees: small trees of questions, each of which corrects those before it",
     "forest": "forest: many trees of questions, whose answers are averaged",
     "corrected": "corrected naive: columns independent given the class, corrected for what columns say together",
     "KDB": "KDB: each column given the class and up to k other columns",

@@ -170,6 +170,8 @@ def _no_keys(columns: int) -> Int:
 def distinct(keys: Int | Bool) -> tuple[Int, Int]:
     """The different rows in order, and which of them each row is."""
     place = np.zeros(len(keys), dtype=np.int64)
+    if len(keys) and (keys == keys[0]).all():
+        return np.asarray(keys[:1], dtype=np.int64), place
     for column in keys.T:  # numbers of the beginnings, one column longer at a time: they never outgrow the rows
         low = int(column.min(initial=0))
         span = int(column.max(initial=0)) - low + 1

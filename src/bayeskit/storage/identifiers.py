@@ -15,7 +15,7 @@ BUNDLES = {
     "Conformal": "conformal",
     "VennAbers": "venn_abers",
 }  # of others
-LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest"}  # than format 1
+LATER = {"CorrectedNaiveBayes": "corrected", "ProbabilityForest": "forest", "BoostedTrees": "boosted"}  # than format 1
 ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES | LATER
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 

@@ -314,6 +314,8 @@ def _check_agreement(counted: Counted) -> None:
     classes = counted.statistic.part("classes", Tables).table(0)
     if not len(counted.domain.classes) or not classes.nonzero().any():
         raise ModelFileError("it has no class")
+    if not np.isfinite(classes.to_float().sum()):
+        raise ModelFileError("its rows weigh more than any number")
     for part in counted.statistic.part("features", Product).parts.values():
         for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):

@@ -20,6 +20,7 @@ from bayeskit.errors import InputError
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.backed_off_sum import BackedOffSum
 from bayeskit.structures.family_fit import ColumnLooScores, Levels, LooFamilyScores, Numbers
 
 HALVINGS = 64  # of an interval of logits: to the last digit
@@ -267,6 +268,13 @@ class ChoiceDensity(Sum):
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(trial.name for trial in self.trials)
+
+    @cached_property
+    def _sum(self) -> BackedOffSum:
+        return BackedOffSum(self.densities)
+
+    def add(self, block: Block, out: Float) -> None:
+        self._sum.add(block, out)
 
     def terms(self, block: Block) -> Float:
         return np.concatenate([density.terms(block) for density in self.densities], axis=1)

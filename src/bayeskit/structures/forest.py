@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
-from bayeskit.data.levels import Domain
 from bayeskit.data.schema import KINDS, Column, Schema
-from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Staged
 from bayeskit.errors import InputError
-from bayeskit.numerics.cut_points import heavy_apart, short
-from bayeskit.portable.nodes import FRONT
-from bayeskit.portable.nodes import Forest as ForestNode
 from bayeskit.portable.program import Inputs, Term
-from bayeskit.portable.symbol import Symbol, place, take, where
-from bayeskit.statistics.content import Units
-from bayeskit.statistics.leaves import MISSING, MOST, Leaves, TreeColumn, Trees
-from bayeskit.statistics.rows import ContentOrder, Rows
+from bayeskit.statistics.leaves import MISSING, Leaves, Trees
+from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Statistic
+from bayeskit.structures.grown_trees import BYTES, NODE_BYTES, NodeWeights, TreeRows, TreesDensity
 from bayeskit.validation import integer
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
@@ -33,7 +26,6 @@ STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # pseudo-rows of t
 FOLDS = 3  # that choose among them
 TRIED = 32  # trees of each fold
 FEW = 500  # rows up to which all folds are used, beyond one
-BYTES = 1_850_000  # of a forest in a file
 FEWEST = 100  # leaves of a tree, below which there are fewer trees
 LEAST = 24  # trees, in any case
 
@@ -93,53 +85,31 @@ class Forest(Staged[Any]):
 
     def fit(self, statistic: Leaves, context: Context) -> ForestDensity:
         strength = self.chosen if self.chosen is not None else 1.0
-        return NodeWeights.of(statistic.trees, statistic.counts()).density(strength, statistic.columns)
+        return forest_density(NodeWeights.of(statistic.trees, statistic.counts()), strength, statistic.columns)
 
 
 @dataclass(frozen=True)
-class TreeSearch:
-    """Rows as trees see them, in the order of their content; columns in the order of their names."""
-
-    columns: tuple[TreeColumn, ...]
-    codes: Array  # (d, n)
-    ordered: Array  # (d,) whether levels have an order
-    label: Int
-    classes: int
-    units: Units
-
-    @classmethod
-    def of(cls, rows: Rows, domain: Domain) -> TreeSearch:
-        kept = ContentOrder.of(rows, domain)
-        known = [_column(c, kept.block, domain, rows.rows.weight.to_float()) for c in rows.columns]
-        columns = tuple(sorted((c for c in known if c is not None), key=lambda c: c.name))
-        codes = np.empty((len(columns), len(kept.order)), dtype=np.uint8)
-        for j, column in enumerate(columns):
-            codes[j] = column.codes(kept.block)[kept.order]
-        ordinal = {c.name for c in rows.columns if c.kind == "ordinal"}
-        ordered = np.array([c.numeric or c.name in ordinal for c in columns], dtype=np.uint8)
-        return cls(columns, codes, ordered, kept.label, len(kept.classes), kept.units)
+class TreeSearch(TreeRows):
+    """Rows on which a forest is grown, and its strength is chosen."""
 
     def found(self, settings: Forest) -> dict[str, Any]:
         """The trees, and how strongly their shares shrink."""
         strength = settings.strength
         if strength is None:
-            strength = self._strength(settings) if self.classes > 1 and len(self.columns) else 1.0
+            strength = self._strength(settings) if len(self.classes) > 1 and len(self.columns) else 1.0
         return {"grown": self._grown(self.units.weight, settings.trees, settings.seed), "chosen": float(strength)}
 
     def _grown(self, weight: Float, trees: int, seed: int) -> Trees:
         """From the rows that have some weight."""
         used = np.flatnonzero(weight > 0)
-        codes, sizes = (
-            np.ascontiguousarray(self.codes[:, used]),
-            np.array([c.size for c in self.columns], dtype=np.uint8),
-        )
-        leaves = int(BYTES // (8 * self.classes + 4 * 2 * 13 // 3))  # counts of a leaf, and two nodes in base64
+        codes, classes = np.ascontiguousarray(self.codes[:, used]), len(self.classes)
+        leaves = int(BYTES // (8 * classes + 2 * NODE_BYTES))
         trees = min(trees, max(LEAST, leaves // FEWEST))
         tried = max(1, -(-len(self.columns) // 3))
         label = np.ascontiguousarray(self.label[used], dtype=np.int32)
         size = max(2, min(leaves // trees, 30_000))
-        settings = self.classes, trees, tried, size, 1e-9, seed
-        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[used]), self.ordered, sizes, *settings)
+        settings = classes, trees, tried, size, 1e-9, seed
+        found = _core.grow_trees(codes, label, np.ascontiguousarray(weight[used]), self.ordered, self.sizes, *settings)
         return Trees.grown(self.columns, found)
 
     def _strength(self, settings: Forest) -> float:
@@ -156,7 +126,7 @@ class TreeSearch:
         def loss(strength: float) -> float:
             total = 0.0
             for nodes, codes, label, mass in judged:
-                log = nodes.density(strength, ()).log_shares(codes)
+                log = np.log(forest_density(nodes, strength, ()).mean(codes))
                 log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
                 total -= float(mass @ log[np.arange(len(label)), label])
             return total
@@ -179,155 +149,44 @@ class TreeSearch:
         total = sum(trees.leaf_counts)
         cell = (leaf + begin[:, None]) + total * self.label
         mass = np.broadcast_to(weight, leaf.shape).ravel()
-        found: Float = np.bincount(cell.ravel(), mass, minlength=self.classes * total).astype(np.float64, copy=False)
-        return found.reshape(self.classes, total)
+        found: Float = np.bincount(cell.ravel(), mass, minlength=len(self.classes) * total).astype(
+            np.float64, copy=False
+        )
+        return found.reshape(len(self.classes), total)
+
+
+def forest_density(nodes: NodeWeights, strength: float, names: tuple[str, ...]) -> ForestDensity:
+    """The class shares, each drawn toward its parent's by so many pseudo-rows."""
+    total, of_class = nodes.weight.sum(axis=1), nodes.weight[0]
+    prior = (of_class + 0.5) / (of_class.sum() + 0.5 * len(of_class))
+    shares = (nodes.weight + strength * prior) / (total + strength)[:, None]  # those of the roots; the others follow
+    for inner, below in nodes.levels:
+        for at in (below, below + 1):
+            shares[at] = (nodes.weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
+    return ForestDensity(nodes.trees, nodes.counts, shares, nodes.first, names, strength)
 
 
 @dataclass(frozen=True)
-class NodeWeights:
-    """What the rows of every node weigh, by class."""
+class ForestDensity(TreesDensity):
+    """The class shares of every node, averaged over trees."""
 
-    trees: Trees
-    counts: Float  # (K, leaves)
-    weight: Float  # (nodes, K)
-    levels: tuple[tuple[Int, Int], ...]  # nodes that split, and their first children, from the roots down
-
-    @classmethod
-    def of(cls, trees: Trees, counts: Float) -> NodeWeights:
-        """From weights of the leaves, (K, leaves)."""
-        start, column, _, child, _ = trees.arrays
-        begin = np.repeat(start[:-1], np.diff(start))
-        weight = np.zeros((len(column), len(counts)))
-        weight[trees.leaf_nodes] = counts.T
-        levels, level = [], start[:-1]
-        while len(inner := level[column[level] >= 0]):
-            below = begin[inner] + child[inner]
-            levels.append((inner, below))
-            level = np.concatenate([below, below + 1])
-        for inner, below in levels[::-1]:
-            weight[inner] = weight[below] + weight[below + 1]
-        return cls(trees, counts, weight, tuple(levels))
-
-    def density(self, strength: float, names: tuple[str, ...]) -> ForestDensity:
-        """The class shares, each drawn toward its parent's by so many pseudo-rows."""
-        total, of_class = self.weight.sum(axis=1), self.weight[0]
-        prior = (of_class + 0.5) / (of_class.sum() + 0.5 * len(of_class))
-        shares = (self.weight + strength * prior) / (total + strength)[:, None]  # those of the roots; the others follow
-        first = np.full(len(total), 0.5)
-        for inner, below in self.levels:
-            for at in (below, below + 1):
-                shares[at] = (self.weight[at] + strength * shares[inner]) / (total[at] + strength)[:, None]
-            there = total[inner] > 0
-            first[inner[there]] = total[below[there]] / total[inner[there]]
-        return ForestDensity(self.trees, self.counts, strength, shares, first, names)
-
-
-@dataclass(frozen=True)
-class ForestDensity(Density):
-    """The class shares of every node."""
-
-    trees: Trees
-    counts: Float  # (K, leaves)
     strength: float
-    shares: Float  # (nodes, K)
-    first: Float  # (nodes,) share of the rows of a node that went to its first child
-    names: tuple[str, ...]  # the columns, in schema order
-
-    normalised: ClassVar[bool] = False
-    additive: ClassVar[bool] = False
-    class_ratios: ClassVar[bool] = True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.names
 
     def portable(self, inputs: Inputs) -> list[Term]:
-        _, column, mask, child, _ = self.trees.arrays
-        halves = np.stack([mask & 0xFFFFFFFF, mask >> 32], axis=1).astype(np.int64)
-        node = ForestNode(
-            self.trees.sizes, column, child, halves, self.counts.T, self.strength, self.shares, self.first,
-            self.nothing, self._log_ratios,
-        )  # fmt: skip
-        used = tuple(column.name for column in self.trees.columns)
-        value = Symbol("forest", node, *(_portable_code(column, inputs) for column in self.trees.columns))
-        return [Term(tuple(name for name in self.names if name in used), value, chain=used)] if used else []
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        used = {column.name for column in self.trees.columns}
-        return tuple(name for name in self.names if name not in used)
-
-    def _shares(self, codes: Array) -> Float:
-        out = np.zeros((codes.shape[1], self.shares.shape[1]))
-        _core.forest_shares(codes, *self.trees.arrays, self.first, self.shares, out)
-        return out
-
-    @cached_property
-    def nothing(self) -> Float:
-        """The answer without any value: (K,)."""
-        shares: Float = self._shares(np.full((len(self.trees.columns), 1), MISSING, dtype=np.uint8))
-        return np.array(shares[0])
-
-    def log_shares(self, codes: Array) -> Float:
-        """log P(c | x), from codes of the columns: (n, K)."""
-        logs: Float = np.log(self._shares(codes))
-        return logs
+        return self.walk(inputs, self.node(self.strength, boosted=False, of_codes=self._log_ratios))
 
     def add(self, block: Block, out: Float) -> None:
         out += self._log_ratios(self.trees.codes(block))
 
     def _log_ratios(self, codes: Array) -> Float:
-        """The same less log P(c), from codes of which those below zero are missing: (n, K)."""
-        ratios: Float = self.log_shares(np.where(codes < 0, MISSING, codes).astype(np.uint8)) - np.log(self.nothing)
+        """log P(c | x)/P(c), from codes of which those below zero are missing: (n, K)."""
+        found = self.mean(np.where(codes < 0, MISSING, codes).astype(np.uint8))
+        ratios: Float = np.log(found) - np.log(self.nothing)
         return ratios
 
     def terms(self, block: Block) -> Float:
-        """What each column adds when revealed, in schema order; all stages come from one walk through each tree."""
-        place = {name: j for j, name in enumerate(self.names)}
-        here = [place[column.name] for column in self.trees.columns]
-        rank = np.empty(len(here), dtype=np.int32)
-        rank[np.argsort(here, kind="stable")] = np.arange(len(here))
-        stages = np.zeros((block.rows, len(here) + 1, self.shares.shape[1]))
-        codes = self.trees.codes(block)
-        _core.forest_stages(codes, *self.trees.arrays, self.first, self.shares, rank, stages)
+        """What each column adds when revealed, in schema order."""
+        stages, here = self.stages(self.trees.codes(block))
         out = np.zeros((block.rows, len(self.names), self.shares.shape[1]))
-        out[:, sorted(here)] = np.diff(np.log(stages), axis=1)
+        out[:, here] = np.diff(np.log(stages), axis=1)
         return out
-
-
-def _portable_code(column: TreeColumn, inputs: Inputs) -> Any:
-    """The code of a column in trees as a portable program has it: -1 is missing."""
-    if column.numeric:
-        x = inputs.number(column.name)
-        hole = len(column.cuts) + 1.0 if column.missing else -1.0
-        return where(np.isnan(x), hole, place(np.array(column.cuts), x))
-    at = {word: i for i, word in enumerate(column.levels)}
-    rest = len(column.levels) if column.others else -1
-    known = [-1, -1, *(at.get(word, rest) for word in inputs.words(column.name))]
-    return take(np.array(known, dtype=np.float64), inputs.code(column.name) + FRONT)
-
-
-def _column(column: Column, block: Block, domain: Domain, weight: Float) -> TreeColumn | None:
-    """At most 64 levels: intervals, or the commonest levels and all others as one; None of a constant column."""
-    if column.numeric:
-        x = block.numeric.column(block.schema.numeric_index[column.name])
-        value, place = np.unique(x[~np.isnan(x)], return_inverse=True)
-        missing = column.missing == "level"
-        if len(value) + (missing and bool(np.isnan(x).any())) < 2:
-            return None
-        mass = np.bincount(place, weight[~np.isnan(x)], minlength=len(value)).astype(np.float64, copy=False)
-        most = next(found for cells in (62, 48, 32, 20) if len(found := heavy_apart(mass, cells)) < MOST - 1)
-        cuts = short(value[most], value[most + 1])
-        return TreeColumn(column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist()), numeric=True, missing=missing)
-    if not column.coded:
-        return None
-    codes = block.codes[block.schema.coded_index[column.name]]
-    size = len(domain.levels[column.name])
-    mass = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=size).astype(np.float64, copy=False)
-    words = domain.levels[column.name].words.view(np.int64)
-    if np.count_nonzero(mass) < 2:
-        return None
-    if size <= MOST:
-        return TreeColumn(column.name, levels=tuple(words.tolist()))
-    kept = np.sort(np.argsort(-mass, kind="stable")[: MOST - 1])
-    return TreeColumn(column.name, levels=tuple(words[kept].tolist()), others=True)

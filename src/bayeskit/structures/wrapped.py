@@ -86,10 +86,19 @@ class BackedOff(Wrapped):
         return _LeftOutBackedOff(left_out(self.density), self.weights, self.rows, self.inclusion)
 
     def terms(self, block: Block) -> Float:
-        terms = self._plain(block)
+        return self.back_off(self._plain(block))
+
+    @property
+    def counting(self) -> Float:
+        """Shares of the classes, and what counts of a class and of all together: (3, parts, K)."""
         mine = self._mine(self.weights)
+        return np.stack([_shares(self.weights), mine, 1 - mine])
+
+    def back_off(self, terms: Float) -> Float:
+        """Terms of the density itself, (n, parts, K), backed off."""
         out = np.empty_like(terms)
-        if _core.back_off(terms, _shares(self.weights), mine, 1 - mine, out):
+        share, mine, rest = self.counting
+        if _core.back_off(terms, share, mine, rest, out):
             odd = np.flatnonzero(np.isnan(out).any(axis=(1, 2)))
             out[odd] = self._back_off(terms[odd], self.weights[None])
         return out

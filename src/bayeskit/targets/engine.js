@@ -196,10 +196,14 @@ function engineOf(program, tables) {
         if (total[i] > 0) first[i] = total[at] / total[i];
       }
     });
-    const trees = { column, child, low, high, start, shares, first };
+    const boosted = spec.values !== undefined; // then leaves have values, which are added up
+    for (let i = 0, leaf = 0; boosted && i < nodes; i++) {
+      if (column[i] < 0) { for (let k = 0; k < K; k++) shares[i * K + k] = tables[spec.values].data[leaf * K + k]; leaf++; }
+    }
+    const said = boosted ? (v) => v * spec.sizes.length : Math.log, trees = { column, child, low, high, start, shares, first, said };
     grown.set(spec, trees);
     const unknown = new Array(1 + column.reduce((most, j) => Math.max(most, j), 0)).fill(-1);
-    trees.nothing = staged(trees, unknown, unknown.map(() => 0), 1)[0].map(Math.log);
+    trees.nothing = staged(trees, unknown, unknown.map(() => 0), 1)[0].map(said);
     return trees;
   }
 
@@ -230,14 +234,14 @@ function engineOf(program, tables) {
 
   function forest(spec, ...codes) {
     const trees = treesOf(spec);
-    return staged(trees, codes, codes.map(() => 0), 1)[0].map((v, k) => Math.log(v) - trees.nothing[k]);
+    return staged(trees, codes, codes.map(() => 0), 1)[0].map((v, k) => trees.said(v) - trees.nothing[k]);
   }
 
   // What each column adds as they are revealed in the order of the table.
   function revealed(spec, codes, chain) {
     const order = chain.map((_, i) => i).sort((a, b) => chain[a] - chain[b]), rank = [];
     order.forEach((i, r) => { rank[i] = r + 1; });
-    const logs = staged(treesOf(spec), codes, rank, codes.length + 1).map((row) => row.map(Math.log));
+    const trees = treesOf(spec), logs = staged(trees, codes, rank, codes.length + 1).map((row) => row.map(trees.said));
     return codes.map((_, i) => added(logs[rank[i]], logs[rank[i] - 1], -1));
   }
 

@@ -278,7 +278,8 @@ class Scorer:
 
     def forest(self, spec, *codes):
         if id(spec) not in self.grown:
-            self.grown[id(spec)] = Trees(spec, [self.tables[spec[name]][0] for name in TREES], self.k)
+            tables = [self.tables[spec[name]][0] for name in (*TREES, "values") if name in spec]
+            self.grown[id(spec)] = Trees(spec, tables, self.k)
         return self.grown[id(spec)].log([int(c) for c in codes])
 
     def line(self, table, i):
@@ -333,7 +334,7 @@ TREES = ("column", "child", "low", "high", "counts")
 
 
 class Trees:
-    """Trees with the class shares of every node."""
+    """Trees with the class shares of every node, or with the values of every leaf where they are boosted."""
 
     def __init__(self, spec, tables, k):
         self.column, self.child, low, high = ([int(v) for v in table] for table in tables[:4])
@@ -359,12 +360,18 @@ class Trees:
                     at = begin + self.child[i]
                     self.shares[at], self.shares[at + 1] = (shrink(weight[j], a, self.shares[i]) for j in (at, at + 1))
                     self.first[i] = sum(weight[at]) / sum(weight[i]) if sum(weight[i]) > 0 else 0.5
-        self.nothing = [math.log(p) for p in self.proba([-1] * (1 + max(self.column)))]
+        self.said = math.log
+        if len(tables) > len(TREES):
+            leaves = [i for i in range(nodes) if self.column[i] < 0]
+            for n, i in enumerate(leaves):
+                self.shares[i] = list(tables[5][n * k : n * k + k])
+            self.said = float(len(self.begins)).__mul__
+        self.nothing = [self.said(p) for p in self.mean([-1] * (1 + max(self.column)))]
 
     def log(self, codes):
-        return [math.log(p) - nothing for p, nothing in zip(self.proba(codes), self.nothing, strict=True)]
+        return [self.said(p) - nothing for p, nothing in zip(self.mean(codes), self.nothing, strict=True)]
 
-    def proba(self, codes):
+    def mean(self, codes):
         """The mean over trees; what is missing goes both ways."""
         out = [0.0] * self.k
         for begin in self.begins:

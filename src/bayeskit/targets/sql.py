@@ -246,7 +246,9 @@ class Writer:
 
     def _trees(self, node: Forest, codes: Sequence[int]) -> tuple[Text, int]:
         if (node.column < 0).all():
-            return tuple(self._number(v) for v in np.log(node.shares[node.roots].mean(axis=0) / node.nothing)), 0
+            said = node.shares[node.roots].sum(axis=0)
+            said = (said if node.boosted else np.log(said / len(node.sizes))) - node.before
+            return tuple(self._number(v) for v in said), 0
         level = max(self.at[i] for i in codes) + 1
         name = f"w{sum(len(known.views) for known in self.levels)}"
         packed, alias = f"{name}_z", f"{name}_v"

@@ -25,7 +25,7 @@ def pack(codes: Sequence[str], dialect: Dialect) -> str:
 
 
 def select_shares(node: Forest, dialect: Dialect, name: str, source: str, packed: str) -> list[str]:
-    """Tables, the last of which is called ``name``: log P(c | codes) - log P(c) as v0, v1, ... by packed codes r.
+    """Tables, the last of which is called ``name``: what they say of each class as v0, v1, ... by packed codes r.
 
     Rows that have the same codes walk together. Of each node that splits there are four arcs: codes that go to its
     child have key 3 i, others 3 i + 1, and missing ones 3 i + 2, both ways.
@@ -60,9 +60,12 @@ def select_shares(node: Forest, dialect: Dialect, name: str, source: str, packed
             f"{name}_{d + 1} AS (SELECT v.r, coalesce(a.n, v.n) AS n, v.p * coalesce(a.p, {one}) AS p, a.j, a.m "
             f"FROM ({front}) AS v LEFT JOIN (SELECT * FROM {name}_a WHERE d = {d}) AS a ON a.k = v.k)"
         )
+    sums = [f"sum(w.p * l.p{c})" for c in range(shares.shape[1])]
+    if not node.boosted:
+        sums = [f"ln({total} / {dialect.number(float(len(node.sizes)))})" for total in sums]
     logs = [
-        f"ln(sum(w.p * l.p{c}) / {dialect.number(float(len(node.sizes)))}) - {dialect.number(float(np.log(p)))} AS v{c}"
-        for c, p in enumerate(node.nothing)
+        f"{total} - {dialect.number(float(p))} AS v{c}"
+        for c, (total, p) in enumerate(zip(sums, node.before, strict=True))
     ]
     last = f"{name}_{int(depth.max())} AS w JOIN {name}_l AS l ON l.i = w.n"
     made.append(f"{name} AS (SELECT w.r, {', '.join(logs)} FROM {last} GROUP BY w.r)")
@@ -70,7 +73,7 @@ def select_shares(node: Forest, dialect: Dialect, name: str, source: str, packed
 
 
 def add_shares(node: Forest, graph: Graph, codes: Sequence[str]) -> str:
-    """log P(c | codes) - log P(c), (n, K), from doubles (n, 1)."""
+    """What they say of each class, (n, K), from doubles (n, 1)."""
     from onnx import TensorProto, helper
 
     add, constant = graph.add, graph.constant
@@ -99,8 +102,8 @@ def add_shares(node: Forest, graph: Graph, codes: Sequence[str]) -> str:
     loop = helper.make_graph(body.nodes, f"{body.prefix}depth", inputs, outputs)
     made = tuple(f"{body.prefix}{name}_end" for name in kinds)
     graph.add_many("Loop", ("", constant(np.array(True)), *front, start), made, body=loop)
-    logs = add("Log", add("Div", made[-1], constant(float(trees))))
-    return add("Sub", logs, constant(np.log(node.nothing).reshape(1, -1)))
+    logs = made[-1] if node.boosted else add("Log", add("Div", made[-1], constant(float(trees))))
+    return add("Sub", logs, constant(node.before.reshape(1, -1)))
 
 
 def _walk(node: Forest, body: Graph, given: dict[str, str], flat: str, width: int) -> list[str]:
