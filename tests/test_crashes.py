@@ -23,7 +23,7 @@ VISITS = clinic(20_000)
 HALF = VISITS.slice(0, 10_000)
 LOOP = """
 import sys, warnings
-from bayeskit.cli.app import app
+from bayeskit.cli.commands import app
 import bayeskit as bk
 bk.NaiveBayes, bk.load  # what takes long is loaded before the first moment at which it may be killed
 print("ready", flush=True)
@@ -97,21 +97,44 @@ def test_a_killed_predict_leaves_no_part_of_a_file(tables: Path, tmp_path: Path)
     assert not target.exists() or pq.read_table(target).num_rows == 10_000
 
 
+COMMAND = "from bayeskit.cli.commands import app; print('ready', flush=True); from bayeskit.cli.app import main; main()"
+
+
+def test_an_interrupted_command_says_so_in_a_line(tmp_path: Path) -> None:
+    """Ctrl-C while it waits for rows."""
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(tmp_path / "m.bayes")
+    before = (tmp_path / "m.bayes").read_bytes()
+    words = [sys.executable, "-c", COMMAND, "fit", "-", "-t", "diagnosis", "-o", str(tmp_path / "m.bayes")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.stdin.write(b"age,diagnosis\n" * 10_000)  # more than a pipe holds: it is being read when this returns
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate(timeout=60)
+    assert (process.returncode, told, said.decode()) == (130, b"", "bayeskit: interrupted; files are as they were\n")
+    assert (tmp_path / "m.bayes").read_bytes() == before
+
+
 def words_of(command: str, model: Path, other: str, target: Path) -> list[str]:
     words = {
         "fit": ["fit", other, "-t", "diagnosis", "-o", str(model)],
         "update": ["update", str(model), other],
         "predict": ["predict", str(model), other, "-o", str(target)],
+        "report": ["report", other, "-t", "diagnosis", "-m", "naive", "-o", str(target)],
     }
     return [sys.executable, "-m", "bayeskit.cli", *words[command], "-q"]
 
 
-@pytest.mark.parametrize("command", ["fit", "update", "predict"])
+@pytest.mark.parametrize("command", ["fit", "update", "predict", "report"])
 def test_a_file_that_may_not_grow_leaves_the_old_one(tables: Path, tmp_path: Path, command: str) -> None:
     """No file may grow beyond a few bytes, as under a quota."""
     model, other = tmp_path / "m.bayes", str(tables / "other.parquet")
     bk.NaiveBayes().fit(HALF, "diagnosis").save(model)
-    target = tmp_path / "out.parquet" if command == "predict" else model
+    target = {"predict": tmp_path / "out.parquet", "report": tmp_path / "out.html"}.get(command, model)
+    if command == "report":
+        bk.report(bk.evaluate(bk.NaiveBayes(), HALF.slice(0, 100), "diagnosis", bk.Holdout(0.5)), target)
     if command == "predict":
         pq.write_table(pa.table({"prediction": ["cold"], "P(cold)": [1.0]}), target)
     before = target.read_bytes()

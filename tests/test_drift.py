@@ -21,6 +21,7 @@ from bayeskit.numerics.two_samples import (
     holm,
     homogeneity,
     mean_test,
+    merge_neighbours,
     normal_index,
     proportions,
     spread_test,
@@ -132,6 +133,20 @@ def test_means_of_skewed_values_are_told_apart_no_more_often_than_is_said(rows: 
     found = np.array([mean_test(d, (a, b), (float(rows[0]), float(rows[1])), g) for d, a, b, g in each])
     for level in (0.05, 0.01, 0.001):
         assert (found <= level).sum() <= stats.binom.ppf(0.999, draws, level)
+
+
+@pytest.mark.parametrize("rows", [(50, 50), (50, 400), (200, 50), (400, 400)])
+def test_cells_that_old_rows_divide_are_told_apart_no_more_often_than_is_said(rows: tuple[int, int]) -> None:
+    """Ten cells between values of the first sample, as a model that counts cells has them."""
+    rng, draws, (n, m) = np.random.default_rng(12), 2000, rows
+    last = np.ceil(np.arange(1, 10) * n / 10).astype(int) - 1
+    old = np.diff(last, prepend=-1, append=n - 1).astype(float)
+    borders = np.sort(rng.random((draws, n)), axis=1)[:, last]
+    places = (np.searchsorted(b, y) for b, y in zip(borders, rng.random((draws, m)), strict=True))
+    new = [np.bincount(place, minlength=10).astype(float) for place in places]
+    found = np.array([homogeneity(*merge_neighbours(old, counts)) for counts in new])
+    for level in (0.05, 0.01, 0.001):
+        assert (found <= level).sum() <= stats.binom.ppf(0.999, draws, 1.3 * level)
 
 
 def test_the_tests_are_those_of_scipy() -> None:

@@ -135,3 +135,28 @@ def test_classes_and_functions_stay_what_they_were():
 def test_help_lists_every_public_name():
     words = set(bk.__doc__.replace(",", " ").replace(";", " ").split())
     assert set(bk.__all__) <= words
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda model: model.predict_proba(x=[[1.0]]), "predict_proba has no parameter 'x'; write X="),
+        (lambda model: model.fit(data=[[1.0]], y=["a"]), "fit has no parameter 'data'; write X="),
+        (lambda model: model.fit([[1.0]], target=["a"]), "fit has no parameter 'target'; write y="),
+        (
+            lambda model: model.forget([[1.0]], ["a"], weights=[1]),
+            "forget has no parameter 'weights'; write sample_weight=",
+        ),
+        (lambda model: model.save(filename="m.bayes"), "save has no parameter 'filename'; write path="),
+        (lambda model: model.adapt_prior(df=[[1.0]]), "adapt_prior has no parameter 'df'; write X="),
+        (
+            lambda model: model.counterfactual([[1.0]], wanted="b"),
+            "counterfactual has no parameter 'wanted'; it takes X, ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("make", [bk.NaiveBayes, bk.TAN], ids=["NaiveBayes", "TAN"])
+def test_a_wrong_keyword_of_a_method_leads_on(make, call, said):
+    with pytest.raises(KeywordError) as error:
+        call(make().fit([[1.0], [2.0], [2.0], [3.0]], list("aabb")))
+    assert str(error.value).startswith(said)

@@ -121,7 +121,7 @@ def cases_of(page):
     section = page[page.index('<section id="cases">') : page.index('<section id="what-if">')]
     found = []
     for case in re.findall("<article.*?</article>", section, re.DOTALL):
-        said = re.search(r"data-row=\"(\d+)\".*?which had probability (?:&lt; |< )?(\d\.\d+);", case, re.DOTALL)
+        said = re.search(r"data-row=\"(\d+)\".*?predicted with probability (?:&lt; |< )?(\d\.\d+);", case, re.DOTALL)
         total = re.search('class="total">.*class="n">(.*?)</span>', case, re.DOTALL)
         found.append((int(said[1]), float(said[2]), total and float(total[1].replace("−", "-"))))
     return found
@@ -177,7 +177,7 @@ def test_cases_have_no_values_unless_rows_are_asked_for(tmp_path):
     worst = X.iloc[cases_of(page)[0][0] - 1]
     section = page[page.index('<section id="cases">') : page.index('<section id="what-if">')]
     assert 'class="fall"' not in section
-    assert "Against it spoke secret" in section
+    assert "Evidence against it: secret" in section
     assert '"examples":[]' in page
     assert f"{worst.secret:.6g}"[:6] not in section
     assert worst.tag not in section

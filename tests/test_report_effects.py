@@ -56,6 +56,40 @@ def test_an_effect_is_what_the_model_says_with_the_value_less_without(model):
     assert effect.share.sum() == pytest.approx(1)
 
 
+def test_effects_of_a_pool_on_the_page_are_measured_against_the_mean_of_the_column(tmp_path):
+    X, y = people()
+    X["town"] = np.where(
+        y == "ill", *np.random.default_rng(9).choice(["x", "y", "z"], (2, len(y)), p=[0.94, 0.04, 0.02])
+    )
+    X.loc[y == "ill", "town"] = X["town"][y == "ill"].replace("y", "z")
+    pool = bk.AutoBayes(max_candidates=4)
+    found = bk.evaluate(pool, X, y, bk.Holdout(0.5))
+    page = bk.report(found, tmp_path / "p.html", interest="ill").read_text(encoding="utf-8")
+    section = page[page.index('<section id="values">') :]
+    section = section[: section.index("</section>")]
+    assert "compared with the average of the column" in section
+    rows = X.iloc[np.unique(np.linspace(0, len(X) - 1, 20).astype(int))]
+
+    def bits(name, value):  # log-odds by the probabilities, no further
+        p = found.model.predict_proba(rows.assign(**{name: value}))
+        return np.log2(p[:, 0] / p[:, 1]).mean()
+
+    compared = 0
+    for name in ("sex", "town"):
+        often = X[name].value_counts(normalize=True)
+        said = pd.Series({value: bits(name, value) for value in often.index})
+        wanted = said - (said * often).sum()  # none of them says much where nearly all rows have it
+        figure = section[section.index(f"<h3>{name}</h3>") :]
+        shown = re.findall(
+            r'<span class="name">(\w) <small>.*?<span class="n">(\S+) </span>', figure[: figure.index("</figure>")]
+        )
+        assert {value for value, _ in shown} == set(often.index)
+        for value, told in shown:
+            assert float(told.replace("−", "-")) == pytest.approx(wanted[value], abs=0.006)
+            compared += 1
+    assert compared == 5
+
+
 def test_in_a_naive_model_an_effect_is_the_term_of_the_column():
     X, y = people()
     fitted, table = asked(bk.NaiveBayes(), X, y)

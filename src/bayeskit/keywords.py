@@ -46,10 +46,10 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "n_estimators": ("trees", ""),
     "n_trees": ("trees", ""),
     "time_limit": ("time_budget", "seconds"),
-    "cv": ("method folds", "a number of folds, a splitter, LeaveOneOut(), Bootstrap632() ..."),
-    "n_splits": ("folds method", ""),
-    "n_folds": ("folds method", ""),
-    "folds": ("method", "a number of folds, a splitter, LeaveOneOut(), Bootstrap632() ..."),
+    "cv": ("evaluate.method compare.method folds", "a number of folds, a splitter, LeaveOneOut(), Bootstrap632() ..."),
+    "n_splits": ("folds evaluate.method compare.method", ""),
+    "n_folds": ("folds evaluate.method compare.method", ""),
+    "folds": ("evaluate.method compare.method", "a number of folds, a splitter, LeaveOneOut(), Bootstrap632() ..."),
     "n_repeats": ("repeats", ""),
     "train_size": ("test_size", "the share of rows that are held out"),
     "scoring": ("compare.by criterion", "the result has every score, such as evaluate(...).log_loss"),
@@ -90,9 +90,13 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 def guide(public: Any) -> Any:
     """The public class or function, with errors for parameters that it does not have.
 
-    A class stays the object it is, a function becomes one of the package itself; signatures stay as they were.
+    A class stays the object it is, and so do the classes of this package that it inherits from, whose methods are told
+    apart from others by their names; a function becomes one of the package itself. Signatures stay as they were.
     """
     if isinstance(public, type):
+        for part in public.__mro__:
+            if part.__module__.startswith("bayeskit."):
+                _guide_methods(part)
         made = public.__init__  # type: ignore[misc]
         if isinstance(made, FunctionType):
             public.__init__ = _checked(made, public.__name__, 1)  # type: ignore[misc]
@@ -100,6 +104,14 @@ def guide(public: Any) -> Any:
         public = _checked(public, public.__name__, 0)
         public.__module__ = "bayeskit"  # where pickle finds it
     return public
+
+
+@cache
+def _guide_methods(owner: type) -> None:
+    """The same for what a class defines itself and people call."""
+    for name, method in list(vars(owner).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(owner, name, _checked(method, name, 1))
 
 
 def _checked(function: FunctionType, name: str, bound: int) -> Callable[..., Any]:
@@ -131,7 +143,8 @@ def _lead_on(owner: str, word: str, taken: tuple[str, ...]) -> str:
     names, remark = ELSEWHERE.get(word.lower(), ("", ""))
     split = [name.rpartition(".") for name in names.split()]
     ours = [name for only, _, name in split if name in taken and only in ("", owner)]
-    close = get_close_matches(word.lower(), taken, n=1, cutoff=0.75)
+    close = [name for name in taken if name.lower() == word.lower()]
+    close = close or get_close_matches(word.lower(), taken, n=1, cutoff=0.75)
     if ours or (close and not remark):
         return f"write {(ours or close)[0]}=" + (f" ({remark})" if ours and remark else "")
     if remark:

@@ -10,11 +10,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import csv
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import confusion_matrix, log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.engines.reading import without_password
@@ -140,7 +141,7 @@ def test_cases_of_a_sample_are_numbered_as_in_the_file(run: Any, here: Path) -> 
     assert run(*words, "--sample", "150", "-q")[0] == 0
     page = (here / "report.html").read_text(encoding="utf-8")
     for article in re.findall("<article.*?</article>", page, re.DOTALL):
-        case = re.search(r'data-row="(\d+)".*?Truly <b>(\w+)</b>', article, re.DOTALL)
+        case = re.search(r'data-row="(\d+)".*?True class <b>(\w+)</b>', article, re.DOTALL)
         assert case is not None
         assert VISITS["diagnosis"][int(case[1]) - 1].as_py() == case[2]
         for name, value in re.findall(r'class="name">(age|temperature|pulse) <small>([\d.]+)</small>', article):
@@ -229,3 +230,47 @@ def test_compare_ranks_models_on_the_same_folds(run: Any) -> None:
     assert losses == sorted(losses)
     alone = json.loads(run("evaluate", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "--json")[1])
     assert told["each"]["naive"]["confusion"] == alone["confusion"]
+
+
+@pytest.mark.parametrize(
+    "words", [["fit"], ["evaluate"], ["compare", "-m", "naive,tan"], ["report", "-m", "naive"]], ids=" ".join
+)
+def test_a_column_that_counts_the_rows_is_named_once_in_a_note(run: Any, here: Path, words: list[str]) -> None:
+    order = VISITS.sort_by("diagnosis").drop_columns(["id"])  # sorted by class, a counter gives the class away
+    csv.write_csv(order.append_column("nr", pa.array(range(1, order.num_rows + 1))), here / "counted.csv")
+    code, _, err = run(words[0], "counted.csv", "-t", "diagnosis", *words[1:])
+    assert (code, err) == (
+        0,
+        "note: column 'nr' counts the rows (1, 2, ...): it says where a row stands in this table, and nothing of new "
+        "ones; leave it out (--ignore)\n",
+    )
+    assert run(words[0], "counted.csv", "-t", "diagnosis", *words[1:], "--ignore", "nr")[::2] == (0, "")
+    csv.write_csv(
+        order.append_column("nr", pa.array([str(i) + "n" for i in range(order.num_rows)])), here / "named.csv"
+    )
+    code, _, err = run(words[0], "named.csv", "-t", "diagnosis", *words[1:])
+    assert (code, err.count("note: column 'nr' has another text in nearly every row"), err.count("\n")) == (0, 1, 1)
+
+
+def test_a_confusion_of_many_classes_is_folded(run: Any, here: Path) -> None:
+    rng = np.random.default_rng(2)
+    k = rng.integers(0, 20, 1200)
+    names = np.array([f"c{i:02d}" for i in range(20)])
+    table = pa.table({"x": rng.normal(k, 0.2 + 0.05 * k), "y": rng.normal(k % 5, 1.0), "class": names[k]})
+    csv.write_csv(table.slice(0, 600), here / "learn.csv")
+    csv.write_csv(table.slice(600), here / "new.csv")
+    assert run("fit", "learn.csv", "-t", "class", "-o", "m.bayes", "-q")[0] == 0
+    code, out, _ = run("evaluate", "m.bayes", "new.csv")
+    predicted = bk.load("m.bayes").predict(table.slice(600).drop_columns(["class"]))
+    matrix = confusion_matrix(names[k[600:]], predicted, labels=names)
+    wrong = matrix - np.diag(np.diagonal(matrix))
+    head, *lines = out[out.index("true ") : out.index("\nnext:")].strip().splitlines()
+    assert code == 0
+    assert "of 20 classes the 15 with most mistakes" in out
+    assert head.split("  ")[0] == "true"
+    assert [line.split()[0] for line in lines] == names[np.argsort(-wrong.sum(axis=1), kind="stable")[:15]].tolist()
+    for line in lines:
+        name, weight, mistakes, other, sensitivity, *_ = line.split()
+        i, j = (names.tolist().index(one) for one in (name, other))
+        assert (int(weight), int(mistakes), wrong[i].max()) == (matrix[i].sum(), wrong[i].sum(), wrong[i, j])
+        assert sensitivity == f"{matrix[i, i] / matrix[i].sum():.2%}"

@@ -1,20 +1,12 @@
-"""The ``bayeskit`` command: every command by name, and what an error means to a shell."""
+"""The ``bayeskit`` command: what an error means to a shell."""
 
 from __future__ import annotations
 
 import io
 import re
 import sys
-from typing import Annotated
 
-import typer
-
-from bayeskit.cli import drift, evaluate, export, fit, inspect, networks, pictures, predict, report
-
-EPILOG = (
-    "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
-    "4 a file could not be read or written; 5 drift was found that --fail-on names; 130 interrupted."
-)
+INTERRUPTED = 130
 
 IN_PLAIN_WORDS = {  # what scikit-learn's contract has errors say, as a person without Python reads it
     r"Found array with 0 sample\(s\)[^:]*: ": "",
@@ -28,40 +20,20 @@ IN_PLAIN_WORDS = {  # what scikit-learn's contract has errors say, as a person w
     "through predict with --keep\n",
 }
 
-app = typer.Typer(
-    name="bayeskit",
-    help="Probabilities one can trust, from any table: learn, forget, predict, explain, decide.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        from bayeskit import __version__
-
-        print(f"bayeskit {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _begin(
-    version: Annotated[
-        bool, typer.Option("--version", help="Say which version this is.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Probabilities one can trust, from any table: learn, forget, predict, explain, decide."""
-
-
-for group in (fit, predict, pictures, report, evaluate, drift, networks, inspect, export):
-    group.register(app)
-
 
 def main() -> None:
     """Run a command; an error that we raise on purpose is a line, not a traceback."""
+    try:
+        _run()
+    except (KeyboardInterrupt, SystemExit) as left:
+        if isinstance(left, SystemExit) and left.code != INTERRUPTED:  # typer leaves with it, without a word
+            raise
+        print("bayeskit: interrupted; files are as they were", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
+    from bayeskit.cli.commands import app  # takes a second, in which a person may change their mind
     from bayeskit.errors import BayeskitError, FileError, UsageError
 
     for stream in (sys.stdout, sys.stderr):  # where a terminal has no sign for a letter, it shows another
@@ -79,9 +51,7 @@ def main() -> None:
             said = re.sub(theirs, ours, said)
         _leave(said, 3)
     except OSError as error:
-        _leave(f"{error.filename or 'a file'}: {error.strerror or error}", 4)
-    except KeyboardInterrupt:
-        _leave("interrupted", 130)
+        _leave(f"{error.filename or 'standard output'}: {error.strerror or error}", 4)
 
 
 def _leave(message: str, code: int) -> None:

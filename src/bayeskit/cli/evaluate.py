@@ -153,6 +153,7 @@ def evaluate(
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as messages:
             found = Task(model or "naive", target, source, options, settings, split_names(by)).evaluate(say)
+            text, data = str(found), measures(found)  # intervals may need a fit, which may have something to tell
         groups = ("--by", ",".join(split_names(by))) if by else ()
         then = command_line(
             "report", *source.words, "--target", target, "--model", model or "naive", *groups, *options.words
@@ -162,8 +163,9 @@ def evaluate(
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as messages, open_source(rows, say, "reading") as source:
             found = _evaluate_file(Path(file), source, target, options, split_names(by))
+            text, data = str(found), measures(found)
         then = command_line("predict", file, "NEW.csv")
-    say.answer(found, {**measures(found), "notes": messages}, then)
+    say.answer(text, {**data, "notes": messages}, then)
 
 
 def compare(
@@ -188,11 +190,11 @@ def compare(
         _show_candidates(models.get("auto"), say, options.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
-    each = {name: measures(found[name]) for name in found.ranking}
+        text, each = str(found), {name: measures(found[name]) for name in found.ranking}
     ranked = {"models": found.frame("pyarrow").to_pylist(), "baseline": found.baseline}
     best = found.best if found.best in OFFERED else "auto"
     then = command_line("fit", *rows.words, "--target", target, "--model", best)
-    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": messages}, then)
+    say.answer(text, {"by": found.by, **ranked, "each": each, "notes": messages}, then)
 
 
 @dataclass(frozen=True)

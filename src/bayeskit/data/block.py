@@ -200,6 +200,13 @@ class Block:
             return chosen, chosen.span
         return self.numeric.take(which), np.ascontiguousarray(self.numeric.span[:, which])
 
+    def ends(self, names: Sequence[str]) -> Float:
+        """Least and greatest value of the numeric columns of these names, inf and -inf where there is none: (2, d)."""
+        which = self._which(names)
+        if isinstance(self.numeric.arrays, Sparse):
+            return self.columns(names).ends
+        return self.numeric.ends if which is None else self.numeric.ends[:, which]
+
     def sparse(self, names: Sequence[str]) -> Sparse:
         """The numeric columns of these names by the values that are not zero."""
         return self.columns(names).sparse

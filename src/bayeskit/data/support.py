@@ -37,10 +37,20 @@ class Support:
         """Which values do not belong to it; of a missing one anything."""
         outside: Bool = x != x
         if self.low > -np.inf:
-            outside = outside | (x <= self.low if self.open else x < self.low)
+            outside = outside | self.below(x)
         if self.high < np.inf:
-            outside = outside | (x >= self.high if self.open else x > self.high)
+            outside = outside | self.above(x)
         return outside | (x != np.floor(x)) if self.integer else outside
+
+    def below(self, x: Float) -> Bool:
+        """Which values are below the interval."""
+        found: Bool = x <= self.low if self.open else x < self.low
+        return found
+
+    def above(self, x: Float) -> Bool:
+        """Which values are above the interval."""
+        found: Bool = x >= self.high if self.open else x > self.high
+        return found
 
     def mask(self, x: Float) -> Float:
         """The values with those outside made missing; itself if there are none."""

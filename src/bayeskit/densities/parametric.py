@@ -230,9 +230,11 @@ class ParametricDensity(SupportsLeftOut):
         support = self.family.support
         if support.everything:
             return {}
-        columns, _ = block.numbers(self.columns)
-        found = {name: int((~support.inside(columns.column(j))).sum()) for j, name in enumerate(self.columns)}
-        return {name: count for name, count in found.items() if count}
+        columns, ends = block.columns(self.columns), block.ends(self.columns)
+        least, greatest = (np.where(np.isinf(end), np.nan, end) for end in ends)  # of a column without values
+        beyond = support.below(least) | support.above(greatest) | support.integer
+        found = {j: int((~support.inside(columns.column(j))).sum()) for j in np.flatnonzero(beyond).tolist()}
+        return {self.columns[j]: count for j, count in found.items() if count}
 
     @property
     def axes(self) -> dict[str, Axis]:

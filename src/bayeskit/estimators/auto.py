@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -44,7 +44,7 @@ from bayeskit.estimators.learner import (
     only_rows_tell,
     set_features,
     warn_of_held,
-    warn_of_names,
+    warn_of_identifiers,
 )
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
@@ -68,6 +68,7 @@ NO_DENSITY = (
 
 
 @document()
+@dataclass(kw_only=True, eq=False, repr=False)
 class AutoBayes(Wrapper):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
@@ -105,36 +106,21 @@ class AutoBayes(Wrapper):
     True
     """
 
-    value_of_information: Any = Refused(
+    value_of_information: ClassVar[Any] = Refused(
         "pools several models, which have no one p(value | row); ask a member, or a NaiveBayes"
     )
 
-    def __init__(
-        self,
-        *,
-        kinds: KindsLike = None,
-        prior: PriorLike = "empirical",
-        unseen: str = "missing",
-        fast: bool = False,
-        time_budget: float | None = None,
-        max_candidates: int | None = None,
-        exact: bool = False,
-        portable: bool = False,
-        callback: Callable[[int, int, str], object] | None = None,
-        random_state: Seed = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kinds = kinds
-        self.prior = prior
-        self.unseen = unseen
-        self.fast = fast
-        self.time_budget = time_budget
-        self.max_candidates = max_candidates
-        self.exact = exact
-        self.portable = portable
-        self.callback = callback
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    kinds: KindsLike = None
+    prior: PriorLike = "empirical"
+    unseen: str = "missing"
+    fast: bool = False
+    time_budget: float | None = None
+    max_candidates: int | None = None
+    exact: bool = False
+    portable: bool = False
+    callback: Callable[[int, int, str], object] | None = None
+    random_state: Seed = 0
+    n_jobs: int | None = None
 
     # -- learning --------------------------------------------------------------------------------
 
@@ -161,7 +147,7 @@ class AutoBayes(Wrapper):
         search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
         found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
-            warn_of_names(found.reader.model_)
+            warn_of_identifiers(found.reader.model_)
         return found
 
     def _derive(self, rows: Model) -> Self:
@@ -381,10 +367,10 @@ class AutoBayes(Wrapper):
         adapted.prior_shift_ = shift
         return adapted
 
-    predict_joint_log_proba: Any = Refused(NO_DENSITY)
-    log_evidence: Any = Refused(NO_DENSITY)
-    score_samples: Any = Refused(NO_DENSITY)
-    probabilities: Any = Refused(NO_DENSITY)
+    predict_joint_log_proba: ClassVar[Any] = Refused(NO_DENSITY)
+    log_evidence: ClassVar[Any] = Refused(NO_DENSITY)
+    score_samples: ClassVar[Any] = Refused(NO_DENSITY)
+    probabilities: ClassVar[Any] = Refused(NO_DENSITY)
 
     def bundle(self) -> Bundle:
         return bundling.bundle(type(self).__name__, non_default_settings(self, "n_jobs", "callback"), self.ensemble_)

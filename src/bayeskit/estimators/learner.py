@@ -22,9 +22,13 @@ from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.statistics.margin import Margin, margins, summarise
 from bayeskit.storage import model_file
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
+
+FEW = 20  # rows up to which a column may have another value in each by chance
+ALIKE = 1e-3  # of the number of rows: how far from those of a counter mean and deviation may lie (cells have a width)
 
 
 @document()
@@ -57,7 +61,7 @@ class Learner(BaseEstimator):
         spec = self.spec()
         self._adopt(_with_weights(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         if sample_weight is None:
-            warn_of_names(self.model_)
+            warn_of_identifiers(self.model_)
         return self
 
     def partial_fit(
@@ -210,23 +214,46 @@ def non_default_settings(estimator: BaseEstimator, *besides: str) -> Json:
     return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
 
 
-def warn_of_names(model: Model) -> None:
-    """Tell of columns with another text in nearly every row: names, sentences, which new rows do not repeat."""
+def warn_of_identifiers(model: Model) -> None:
+    """Tell of columns that name or count the rows: new rows have other names, and other numbers."""
     rows, levels = float(model.weights.sum()), model.counted.domain.levels
     for column in model.schema.columns:
         different = len(levels[column.name]) if column.kind == "nominal" and not column.declared else 0
         if are_names(different, rows):
             warnings.warn(
-                f"column {column.name!r} has {different:,} different values in {rows:,.0f} rows, so it says next to "
-                f"nothing of new ones: leave it out (--ignore), or learn its words, "
+                f"column {column.name!r} has another text in nearly every row, so it says next to nothing of new "
+                f"ones: leave it out (--ignore), or learn its words, "
                 f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))",
                 stacklevel=3,
             )
+    for name in _counters(model, rows) if model.schema.named and rows > FEW else ():
+        first = model.counted.seen(name)[0]
+        warnings.warn(
+            f"column {name!r} counts the rows ({first:,.0f}, {first + 1:,.0f}, ...): it says where a row stands in "
+            f"this table, and nothing of new ones; leave it out (--ignore)",
+            stacklevel=3,
+        )
+
+
+def _counters(model: Model, rows: float) -> list[str]:
+    """Columns whose values are 0 to n - 1 or 1 to n, once each, as their ends, mean and deviation say."""
+    ends = {name: model.counted.seen(name) for name in model.schema.numeric}
+    able = [name for name, (low, high) in ends.items() if low in (0, 1) and high - low == rows - 1]
+    found = margins(model.features) if able else {}
+    wanted = np.sqrt((rows - 1) * (rows + 1) / 12)
+
+    def counts(name: str) -> bool:
+        margin = found.get(name, Margin())
+        of_cells = None if margin.cells is None else summarise(margin.cells)
+        sums = [s for s in (*margin.sums, of_cells) if s is not None and s.view.function == "x" and s.weight == rows]
+        return any(abs(s.mean - sum(ends[name]) / 2) + abs(s.deviation - wanted) < ALIKE * rows for s in sums)
+
+    return [name for name in able if model.counted.decimals(name) == 0 and counts(name)]
 
 
 def are_names(different: int, rows: float) -> bool:
     """Whether so many different values are like names: nearly every row has one of its own."""
-    return rows > 20 and different > 0.9 * rows
+    return rows > FEW and different > 0.9 * rows
 
 
 def warn_of_held(exact: Exactness, able: bool) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -31,6 +31,7 @@ STALE = "is fitted to what a model said of the rows of fit, which would no longe
 
 
 @document()
+@dataclass(eq=False, repr=False)
 class VennAbers(AnyWrapper):
     """The posterior of a classifier as an interval: isotonic regression with the row tried as either class.
 
@@ -69,20 +70,12 @@ class VennAbers(AnyWrapper):
            [0.   , 0.007]])
     """
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        method: str = "cross",
-        *,
-        folds: object = 5,
-        calibration_size: float = 1 / 3,
-        random_state: Seed = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.folds = folds
-        self.calibration_size = calibration_size
-        self.random_state = random_state
+    estimator: Classifier
+    method: str = "cross"
+    _: KW_ONLY
+    folds: object = 5
+    calibration_size: float = 1 / 3
+    random_state: Seed = 0
 
     def fit(self, X: TableLike, y: LabelsLike) -> Self:
         """Fit the classifier, and regressions to what models that have not learned a row say of it."""
@@ -190,20 +183,20 @@ class VennAbers(AnyWrapper):
             raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
         self._check_probabilities("interval of them")
 
-    explain: Any = Refused(
+    explain: ClassVar[Any] = Refused(
         "has steps in place of terms that add up; explain the classifier inside: estimator_.explain(X)"
     )
-    nomogram: Any = Refused(
+    nomogram: ClassVar[Any] = Refused(
         "has steps in place of points that add up; ask the classifier inside: estimator_.nomogram()"
     )
-    value_of_information: Any = Refused("changes posteriors, which have no density then; ask estimator_")
-    predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
-    partial_fit: Any = Refused(STALE)
-    forget: Any = Refused(STALE)
-    renew: Any = Refused(STALE)
-    merge: Any = Refused(STALE)
-    adapt_prior: Any = Refused("follows the shares of the classes in the rows of fit; adapt estimator_")
-    calibrated: Any = Refused("is calibrated; calibrate the classifier inside: estimator_.calibrated(X, y)")
+    value_of_information: ClassVar[Any] = Refused("changes posteriors, which have no density then; ask estimator_")
+    predict_joint_log_proba: ClassVar[Any] = Refused("changes posteriors, which have no density then; ask estimator_")
+    partial_fit: ClassVar[Any] = Refused(STALE)
+    forget: ClassVar[Any] = Refused(STALE)
+    renew: ClassVar[Any] = Refused(STALE)
+    merge: ClassVar[Any] = Refused(STALE)
+    adapt_prior: ClassVar[Any] = Refused("follows the shares of the classes in the rows of fit; adapt estimator_")
+    calibrated: ClassVar[Any] = Refused("is calibrated; calibrate the classifier inside: estimator_.calibrated(X, y)")
 
     def bundle(self) -> Bundle:
         found = self.map_

@@ -20,6 +20,7 @@ from bayeskit.numerics.two_samples import (
     holm,
     homogeneity,
     mean_test,
+    merge_neighbours,
     merge_rare,
     normal_index,
     proportions,
@@ -301,7 +302,8 @@ def _values(known: Known, new: Counts) -> tuple[str, float, float, float]:
         more = np.array(list(new.unseen.values()))
         before, now = np.append(old.levels, np.zeros(len(more))), np.append(new.levels, more)
     elif old.cells is not None and new.cells is not None:
-        before, now = old.cells, new.cells
+        ordered = bool((old.cells > 0).all())  # else one value, and whether others are below, equal or above
+        before, now = merge_neighbours(old.cells, new.cells) if ordered else (old.cells, new.cells)
     else:
         return _moments(old, new)
     few_before, few_now = merge_rare(before, now)

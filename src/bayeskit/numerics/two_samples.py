@@ -7,6 +7,7 @@ from scipy.special import betainc, chdtrc, gammainc, gammaincc, stdtr
 
 from bayeskit.arrays import Bool, Float
 
+OLD, NEW, GROUPS = 25.0, 10.0, 10  # rows a group of neighbours should have in each sample; groups at most
 EXPECTED = 5.0  # rows that a cell should have in each sample for the chi-square distribution to hold
 FEW = 8  # rows below which a spread is not tested
 NORMAL = 3.0  # the kurtosis of a normal distribution
@@ -55,6 +56,23 @@ def merge_rare(old: Float, new: Float) -> tuple[Float, Float]:
     if not rare.any():
         return old, new
     return np.append(old[~rare], old[rare].sum()), np.append(new[~rare], new[rare].sum())
+
+
+def merge_neighbours(old: Float, new: Float) -> tuple[Float, Float]:
+    """The counts of cells in order, as at most ten groups of neighbours that hold about as many old rows.
+
+    The groups do not depend on the new rows, beyond their number: groups that were merged because few new rows fall
+    into them would be found different more often than chance says. Where old rows are few, a border between two cells
+    lies at one of them, and Pearson's chi-square needs more than the usual five in each.
+
+    >>> merge_neighbours(np.full(10, 5.0), np.arange(10.0))
+    (array([25., 25.]), array([10., 35.]))
+    """
+    n, m = float(old.sum()), float(new.sum())
+    count = int(np.clip(min(n / OLD, m / NEW), 2, GROUPS))
+    group = np.searchsorted(np.arange(1, count) / count, (np.cumsum(old) - old) / n + 1e-12, side="right")
+    before, now = (np.bincount(group, counts, minlength=count).astype(np.float64) for counts in (old, new))
+    return before, now
 
 
 def homogeneity(old: Float, new: Float) -> float:

@@ -117,8 +117,8 @@ def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:
     )
     if rows and any(case.why is not None for case in found):
         lead += (
-            "Steps are what each column said for (right) or against (left) the true class, in bits; they begin at the "
-            "prior and add up to the log-odds of that probability."
+            "Steps are the evidence of each column for (right) or against (left) the true class, in bits; they begin "
+            "at the prior and add up to the log-odds of that probability."
         )
     elif not rows:
         lead += "Their values, and how far each moved the answer, are on pages made with --rows (rows=True in Python)."
@@ -129,8 +129,8 @@ def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:
 def _case(case: Case, rows: bool, panel: bool) -> str:
     missed, likely = case.proba
     head = (
-        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {chance(missed)}; "
-        f"most probable was <b>{text(case.likely)}</b> ({chance(likely)}).</p>"
+        f"<h3>Row {case.number:,}</h3><p>True class <b>{text(case.truth)}</b>, predicted with probability "
+        f"{chance(missed)}; most probable was <b>{text(case.likely)}</b> ({chance(likely)}).</p>"
     )
     final = f"The final model, which has learned the row, gives {text(case.truth)} {chance(case.final)}"
     final += "." if case.own or case.why is None else "; the steps are its."
@@ -147,11 +147,11 @@ def _words(why: Explanation, label: Label) -> str:
     bits = why.evidence(0, label, unit="bits")[1:]
     order = [j for j in np.argsort(-np.abs(bits), kind="stable").tolist() if why.parts[j] not in NO_COLUMNS]
     sides = (
-        ("Against it spoke", [j for j in order if bits[j] <= -WORTH]),
-        ("for it", [j for j in order if bits[j] >= WORTH]),
+        ("Evidence against it:", [j for j in order if bits[j] <= -WORTH]),
+        ("for it:", [j for j in order if bits[j] >= WORTH]),
     )
     said = [f"{begin} {', '.join(text(part_name(why.parts[j])) for j in side[:MOST])}" for begin, side in sides if side]
-    return f"<p>{'; '.join(said)}.</p>".replace("<p>for", "<p>For") if said else ""
+    return f"<p>{'; '.join(said)}.</p>".replace("<p>for it", "<p>Evidence for it") if said else ""
 
 
 def _steps(explained: Explanation, i: int, label: Label) -> str:

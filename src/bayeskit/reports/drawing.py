@@ -14,8 +14,10 @@ from bayeskit.reports.markup import Safe, percent, plain, text
 if TYPE_CHECKING:
     from bayeskit.reports.effects import Effect
 
-SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
+SIZE, LEFT, BOTTOM, TOP = 300, 56, 42, 10  # of a square plot and its margins
 WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
+SHORT = 5  # letters of a name that stand over a narrow column
+FEW = 4  # classes whose names have room in a table of true classes against predicted ones
 
 
 def square(inner: str, across: str, up: str, label: str, even: bool = True) -> str:
@@ -72,7 +74,8 @@ def _y(share: float) -> float:
 def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
     """True classes against predicted ones: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-    head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in actions)
+    long = 28 if len(actions) <= FEW else 18
+    head = "".join(f'<th scope="col">{text(label, long)}</th>' for label in actions)
     rows = []
     for i, label in enumerate(labels):
         cells = "".join(
@@ -80,7 +83,7 @@ def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> st
             f"<b>{matrix[i, j]:,.6g}</b> <small>{percent(share[i, j])}</small></td>"
             for j in range(len(actions))
         )
-        rows.append(f'<tr><th scope="row">{text(label, 18)}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{text(label, long)}</th>{cells}</tr>')
     return (
         f'<p class="fine">Rows are true classes, columns predicted ones; shares are of the true class.</p>'
         f'<div class="wide"><table class="heat"><thead><tr><td></td>{head}</tr></thead>'
@@ -91,7 +94,11 @@ def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> st
 def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
     """The same for many classes: small cells, which say more when pointed at."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-    head = "".join(f'<th scope="col" title="{plain(label, 90)}">{plain(label, 5)}</th>' for label in actions)
+    tall = max(len(str(label)) for label in actions) > SHORT  # then names stand upright over their columns
+    long = 24 if tall else SHORT
+    head = "".join(
+        f'<th scope="col" title="{plain(label, 90)}"><span>{plain(label, long)}</span></th>' for label in actions
+    )
 
     def cell(i: int, j: int) -> str:
         if not matrix[i, j] > 0:
@@ -103,7 +110,7 @@ def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label])
         )
 
     rows = "".join(
-        f'<tr><th scope="row" title="{plain(label, 90)}">{plain(label, 12)}</th>'
+        f'<tr><th scope="row" title="{plain(label, 90)}">{plain(label, 24)}</th>'
         f"{''.join(cell(i, j) for j in range(len(actions)))}</tr>"
         for i, label in enumerate(labels)
     )
@@ -111,7 +118,8 @@ def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label])
         f'<p class="fine">Rows are true classes, columns predicted ones: numbers of rows, shaded by their share of the '
         f"true class.</p>"
         f'<div class="wide" aria-label="True classes against predicted ones, scrolls sideways">'
-        f'<table class="heat small"><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<table class="heat small{" tall" if tall else ""}"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -253,7 +261,7 @@ def effect_levels(
             b = row[0]
             place = f"left:{min(at(b), 50.0):.2f}%;width:{abs(at(b) - 50):.2f}%"
             track = f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
-        kind = "for" if row[0] >= 0 else "against"
+        kind = "" if several else "for" if row[0] >= 0 else "against"  # of several, each mark has a colour of its own
         said = "" if several else f"{with_sign(true[0])} "
         rows.append(
             f'<li class="{kind}"><span class="name">{text(name, 24)} <small>{share}</small></span>{track}'

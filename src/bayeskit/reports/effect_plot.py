@@ -19,6 +19,7 @@ from bayeskit.reports.profile import Profile, Table
 COLUMNS, CLASSES = 8, 6  # that are drawn at most
 TRIED = 40  # columns that are looked at where none is known to matter
 PAIRED, PAIRS = 5, 3  # columns that are joined in twos, and pairs shown
+SURE = 10.0  # bits beyond which odds of more than 1,000 to 1 are not told apart
 WORTH, TOGETHER = 0.01, 0.1  # bits on average below which a column, or a pair, is not drawn
 
 
@@ -56,7 +57,7 @@ class Effects:
         reach = _reach(shown)
         figures = "".join(_figure(effect, reach, several) for effect in shown)
         key = drawing.key(labels) if several else ""
-        body = f'{_lead(self.probe, labels, shown, several)}{key}<div class="portraits">{figures}</div>'
+        body = f'{_lead(self.probe, labels, shown, several, reach)}{key}<div class="portraits">{figures}</div>'
         if any(effect.varies for effect in shown):
             profiles = [self.probe.table.profiles[effect.name] for effect in shown[:PAIRED]]
             body += _pairs(self.probe, profiles, labels[0])
@@ -81,7 +82,7 @@ def _rank(profiles: Mapping[str, Profile], evidence: Mapping[str, float] | None)
     return [profiles[name] for name in order[: 2 * COLUMNS]]
 
 
-def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect], several: bool) -> str:
+def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect], several: bool, reach: float) -> str:
     against = "not knowing the column" if probe.optional else "the average of the column"
     how = (
         "Each colour is a class: the higher (or further right), the more a value speaks for it, against the mean of "
@@ -89,6 +90,8 @@ def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect],
         if several
         else f"Above zero (or to the right) a value speaks for {text(labels[0])}, below against it"
     )
+    clipped = any(np.abs(effect.bits).max(initial=0.0) > reach for effect in shown)
+    beyond = f"what is beyond {reach:g} bits is drawn at its edge; " if clipped else ""
     band = (
         " What a column says depends on the others here: lines are means over rows, bands hold eight of ten rows."
         if any(effect.varies for effect in shown) and not several
@@ -96,7 +99,7 @@ def _lead(probe: EffectProbe, labels: Sequence[object], shown: Sequence[Effect],
     )
     return (
         f"<p>How far each value moves the odds, compared with {against}, in bits: one bit doubles or halves them. "
-        f"{how}. All pictures have the same scale; grey bars show how many rows have a value.{band}</p>"
+        f"{how}. All pictures have the same scale; {beyond}grey bars show how many rows have a value.{band}</p>"
     )
 
 
@@ -115,7 +118,7 @@ def _reach(effects: Sequence[Effect]) -> float:
     order = np.argsort(size, kind="stable")
     passed = np.cumsum(weight[order]) / max(float(weight.sum()), 1e-300)
     far = float(size[order][min(int(np.searchsorted(passed, 0.99)), len(size) - 1)])
-    step = round_step(max(far, 0.1) / 2)
+    step = round_step(min(max(far, 0.1), SURE) / 2)
     return 2 * step
 
 

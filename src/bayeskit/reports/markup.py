@@ -113,8 +113,8 @@ def table(head: Sequence[Label], rows: Sequence[Sequence[Label]], words: int = 1
 
 def folding_table(rows: Sequence[Sequence[Label]], head: Sequence[Label], words: int = 1, shown: int = 20) -> str:
     """A table of which the first rows are shown and the others unfold."""
+    if len(rows) <= shown + 3:  # to unfold so few would take as much room
+        return table(head, rows, words)
     whole = table(head, rows[:shown], words)
-    if len(rows) <= shown:
-        return whole
     rest = table(head, rows[shown:], words)
     return f"{whole}<details><summary>{len(rows) - shown:,} more</summary>{rest}</details>"

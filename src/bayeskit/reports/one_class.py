@@ -23,6 +23,7 @@ class OneClass:
 
     evaluation: Evaluation
     place: int
+    named: bool = True  # by whoever asked
 
     @classmethod
     def of(cls, evaluation: Evaluation, label: Label | None) -> OneClass:
@@ -31,7 +32,7 @@ class OneClass:
         if label is None:
             weight = evaluation.confusion.matrix.sum(axis=1)
             enough = weight >= FEW if (weight >= FEW).any() else weight > 0
-            return cls(evaluation, int(np.argmin(np.where(enough, weight, np.inf))))
+            return cls(evaluation, int(np.argmin(np.where(enough, weight, np.inf))), named=False)
         written = [str(known) for known in labels]
         if str(label) not in written:
             raise InputError(f"the class of interest {label!r} is not a class (there are: {', '.join(written[:20])})")
@@ -88,11 +89,11 @@ class OneClass:
         ends = [wilson(float(s), float(n)) for s, n in zip(share, rows, strict=True)]
         low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
         dots = drawing.dots(said / weight, share, low, high, weight)
-        plot = drawing.square(
-            dots, f"probability of {self.label}", f"share that was {self.label}", f"Reliability of {self.label}"
-        )
+        plot = drawing.square(dots, "predicted probability", "share of the rows", f"Reliability of {self.label}")
         return _figure(
-            plot, f"Calibration of {text(self.label)}: error {number(self.ece)}; whiskers are 95 % intervals."
+            plot,
+            f"Calibration of {text(self.label)}: error {number(self.ece)}. At each predicted probability, the share "
+            f"of rows that are {text(self.label)}, with 95 % intervals.",
         )
 
     def _precision(self) -> str:
@@ -103,13 +104,13 @@ class OneClass:
         base = drawing.level(self.share)
         plot = drawing.square(
             base + drawing.line(recall, precision),
-            f"share of {self.label} found (recall)",
+            "recall",
             "precision",
             f"Precision by recall of {self.label}",
             even=False,
         )
         said = f"Precision by recall of {text(self.label)}: average {number(self.average_precision)}."
-        return _figure(plot, f"{said} The dashed line is its share, {percent(self.share)}: precision by chance.")
+        return _figure(plot, f"{said} The dashed line is precision by chance: its share, {percent(self.share)}.")
 
     def _roc(self) -> str:
         if self.precision_recall() is None:
@@ -117,9 +118,7 @@ class OneClass:
         curve = self.evaluation.roc(self.label)
         drawn = _pick_points(len(curve.false_positive))
         line = drawing.line(np.asarray(curve.false_positive)[drawn], np.asarray(curve.true_positive)[drawn])
-        plot = drawing.square(
-            line, "share of the others predicted as it", f"share of {self.label} found", f"ROC curve of {self.label}"
-        )
+        plot = drawing.square(line, "false positive rate", "true positive rate (recall)", f"ROC curve of {self.label}")
         area = number(self.evaluation.auc_by_class[self.label])
         return _figure(plot, f"ROC curve of {text(self.label)}: area {area}. The diagonal is chance.")
 

@@ -11,6 +11,7 @@ from bayeskit.numerics.rates import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.one_class import OneClass, by_class
+from bayeskit.reports.verdict import Verdict
 
 MOST, CELLS = 12, 40  # classes in a table of true classes against predicted ones: with shares, and of small cells
 PAIRS = 10  # mistakes shown at first
@@ -67,7 +68,8 @@ def measures(evaluation: Evaluation) -> Section:
 
 def _rate(row: Json, rate: str) -> Safe:
     low, high = row[f"{rate}_low"], row[f"{rate}_high"]
-    return Safe(f"{number(row[rate])} <small>{number(low, 2)}–{number(high, 2)}</small>")
+    ends = "" if low is None or high is None or np.isnan([low, high]).any() else f"{number(low, 2)}–{number(high, 2)}"
+    return Safe(f"{number(row[rate])} <small>{ends}</small>")
 
 
 def confusion(evaluation: Evaluation) -> Section:
@@ -105,8 +107,13 @@ def calibration(evaluation: Evaluation, interest: OneClass) -> Section:
         f"<figure>{plot}<figcaption>How sure the model was, and how often it was right; whiskers are 95 % intervals, "
         f"areas the number of rows. On the diagonal, probabilities mean what they say.</figcaption></figure>"
     )
+    answer = Verdict(evaluation).trust
+    why = (
+        "" if interest.named else '<p class="fine">The rarest class that has enough rows; --interest names another.</p>'
+    )
     body = (
-        f'<div class="figures">{figure}</div><h3>The class of interest: {text(interest.label)}</h3>'
+        f'<p>{text(answer[0].upper() + answer[1:], 1000)}.</p><div class="figures">{figure}</div>'
+        f"<h3>The class of interest: {text(interest.label)}</h3>{why}"
         f'<div class="figures three">{interest.figures()}</div><h3>By class</h3>{by_class(evaluation)}'
         f'<p class="fine">Baselines: of the calibration error 0, of the average precision the share of the class.</p>'
     )

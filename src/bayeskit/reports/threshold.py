@@ -23,13 +23,14 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
     name = text(interest.label)
     lead = (
         f"<p>Suppose something is done for every row in which “{name}” has at least some probability: a check, a call, "
-        f"a treatment. Where that line should be follows from costs: if to miss one is nine times as bad as to act in "
-        f"vain, act from 10 % on.</p>"
+        f"a treatment. The threshold follows from costs: if a miss is nine times as bad as a false alarm, act from "
+        f"10 % on.</p>"
     )
     where = _useful(curve)
     figure = (
-        f"<figure>{_draw(curve, interest)}<figcaption>Net benefit: finds, less false alarms at their price, in finds "
-        f"a row. The line is the model (with 95 % intervals), dashed is acting on all rows, zero is acting on none. "
+        f"<figure>{_draw(curve, interest)}<figcaption>Net benefit: true positives less false positives times the "
+        f"odds of the threshold, as a share of all rows. The line is the model (with 95 % intervals), dashed is acting "
+        f"on all rows, zero is acting on none. "
         f"{where}</figcaption></figure>"
     )
     data = {
@@ -68,8 +69,8 @@ def _useful(curve: DecisionCurve) -> str:
         return "Nowhere does the interval lie above both."
     ends = [f"{100 * curve.threshold[i]:.0f} %" for i in (best[0], best[-1])]
     if len(best) == best[-1] - best[0] + 1:
-        return f"From {ends[0]} to {ends[1]} all of the interval lies above both: there the model pays."
-    return f"At {len(best)} of {len(curve.threshold)} thresholds all of the interval lies above both."
+        return f"From {ends[0]} to {ends[1]} the whole interval lies above both: there the model is worth using."
+    return f"At {len(best)} of {len(curve.threshold)} thresholds the whole interval lies above both."
 
 
 def _controls(interest: OneClass, curve: DecisionCurve, at: int) -> str:
@@ -77,7 +78,7 @@ def _controls(interest: OneClass, curve: DecisionCurve, at: int) -> str:
     return (
         f'<p class="row"><label for="cut">Act from a probability of <output id="cut-value">{100 * t:.0f} %</output> '
         f'on</label><input type="range" id="cut" min="1" max="99" step="1" value="{100 * t:.0f}"></p>'
-        f'<p class="row"><label for="ratio">To miss one is how many times as bad as a false alarm?</label>'
+        f'<p class="row"><label for="ratio">How many times as bad as a false alarm is a miss?</label>'
         f'<input type="number" id="ratio" min="0.0102" max="99" step="any" value="{(1 - t) / t:.4g}"></p>'
     )
 
@@ -90,7 +91,7 @@ def _cards(interest: OneClass, curve: DecisionCurve, at: int) -> str:
         ("sensitivity", "Found", percent(found / share), f"of all “{name}”"),
         ("precision", "Right", percent(float(curve.precision[at])), "of those acted on"),
         ("alarms", "False alarms", percent(false / (1 - share)), f"of all that are not “{name}”"),
-        ("benefit", "Net benefit", number(float(curve.benefit[at]), 4), "finds a row"),
+        ("benefit", "Net benefit", number(float(curve.benefit[at]), 4), "true positives a row"),
         ("others", "Acting on all", number(float(curve.treat_all[at]), 4), "on none: 0"),
     )
     return "".join(

@@ -48,7 +48,7 @@ class Verdict:
         """As plain text: the headline first."""
         if not self.predicts:
             return [self._nothing, *self._odd_target, *self._advice]
-        return [f"{self._right}; {self._trust}.", *self._odd_target, *self._found, *self._more]
+        return [f"{self._right}; {self.trust}.", *self._odd_target, *self._found, *self._more]
 
     def html(self) -> str:
         """For the head of a page."""
@@ -74,7 +74,8 @@ class Verdict:
         return f"{said}, where {always}: by that no better than chance explains, {area}"
 
     @property
-    def _trust(self) -> str:
+    def trust(self) -> str:
+        """Whether the probabilities can be trusted, as part of a sentence."""
         error, ece = self._value("ece_debiased"), f"ECE {number(self._value('ece'))}"
         if self._value("log_loss") >= self._base("log_loss"):
             return f"its probabilities are worse than the shares of the classes alone: {self._lean} ({ece})"
