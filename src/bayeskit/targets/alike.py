@@ -29,8 +29,8 @@ class Alike:
             by_form: dict[int, list[int]] = {}
             for a in made[i][1:]:
                 by_form.setdefault(forms[a] if forms[a] >= 0 else -2 - a, []).append(a)
-            alike = [some for some in by_form.values() if len(some) >= MANY]
-            groups[i] = [a for some in by_form.values() if len(some) < MANY for a in some], alike
+            alike = [members for members in by_form.values() if len(members) >= MANY]
+            groups[i] = [a for members in by_form.values() if len(members) < MANY for a in members], alike
         needed, waiting = set[int](), [root]
         while waiting:
             i = waiting.pop()
@@ -38,7 +38,7 @@ class Alike:
                 continue
             needed.add(i)
             single, alike = groups.get(i, (arguments(made[i]), []))
-            waiting += [*single, *(one for some in alike for one in _shared(made, some[0], groups))]
+            waiting += [*single, *(one for members in alike for one in _shared(made, members[0], groups))]
         return cls(made, groups, sorted(needed))
 
 

@@ -96,7 +96,7 @@ class Writer:
             found.append(add("Equal", add("Concat", *known, axis=1), self.graph.constant(-2.0)))
         if not found:
             return None
-        bad = add("Concat", *(add("Cast", some, to=6) for some in found), axis=1)  # 6 is int32
+        bad = add("Concat", *(add("Cast", flags, to=6) for flags in found), axis=1)  # 6 is int32
         return add("Cast", add("ReduceMax", bad, self._axis, keepdims=1), to=9)
 
     def number(self, tensor: Tensor) -> str:
