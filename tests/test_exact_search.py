@@ -101,7 +101,9 @@ def test_limits_are_kept_and_the_best_graph_within_them_is_found() -> None:
         net = bk.learn_network(data, search="exact", **settings)  # type: ignore[arg-type]
         assert net.search_.score == pytest.approx(best(data, allowed), rel=1e-12), settings
         climbed = bk.learn_network(data, **settings)  # type: ignore[arg-type]
-        for found in (net, climbed):
+        ordered = bk.learn_network(data, search="order", **settings)  # type: ignore[arg-type]
+        assert climbed.search_.score <= ordered.search_.score <= net.search_.score + 1e-9
+        for found in (net, climbed, ordered):
             assert allowed({n: found.parents(n) for n in NODES}), settings  # type: ignore[operator]
 
 
@@ -123,6 +125,24 @@ def test_other_scores_and_many_columns() -> None:
     wide = pd.DataFrame(rng.integers(0, 2, (20, 23))).astype(str)
     with pytest.raises(NetworkError, match="22 nodes, and the table has 23"):
         bk.learn_network(wide, search="exact")
+
+
+@pytest.mark.parametrize("seed", [5, 11])
+def test_orders_lead_past_peaks_to_the_best_graph(seed: int) -> None:
+    """Columns of three states that hang on two others each; climbing stops below the best graph."""
+    rng, n = np.random.default_rng(seed), 500
+    codes = rng.integers(0, 3, (12, n))
+    for i in range(2, 12):
+        a, b = rng.choice(i, 2, replace=False)
+        told = rng.integers(0, 3, (3, 3))[codes[a], codes[b]]
+        codes[i] = np.where(rng.random(n) < 0.7, told, rng.integers(0, 3, n))
+    table = pd.DataFrame(codes.T, columns=[f"c{i:02}" for i in range(12)]).astype(str)
+    climbed, ordered, exact = (
+        bk.learn_network(table, search=search, max_parents=3).search_.score
+        for search in ("hill-climb", "order", "exact")
+    )
+    assert climbed < ordered - 1
+    assert ordered == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize(

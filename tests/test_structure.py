@@ -80,7 +80,7 @@ def test_equivalent_graphs_have_the_same_score(score):
     assert total(scores, one) == pytest.approx(total(scores, other), rel=1e-12)
 
 
-@pytest.mark.parametrize("search", ["hill-climb", "tabu"])
+@pytest.mark.parametrize("search", ["hill-climb", "tabu", "order"])
 @pytest.mark.parametrize("score", ["bic", "bdeu", "k2"])
 def test_a_collider_is_recovered(search, score):
     net = bk.learn_network(collider(), score=score, search=search)
@@ -196,7 +196,7 @@ def test_a_column_of_many_holes_is_no_better_parent_for_them():
     assert not any("w" in arc for arc in bk.learn_network(rows).edges)
 
 
-@pytest.mark.parametrize("search", ["hill-climb", "tabu", "k2", "chow-liu"])
+@pytest.mark.parametrize("search", ["hill-climb", "tabu", "order", "k2", "chow-liu"])
 def test_every_search_takes_holes(search):
     table = collider(400)
     holes = table.mask(np.random.default_rng(0).random(table.shape) < 0.1, None)

@@ -102,6 +102,10 @@ PICTURES: dict[str, tuple[Drawn, Callable[[Case], list[str]]]] = {  # the pictur
         lambda c: plots.SurfaceDisplay.from_estimator(c.model, c.plane, label=c.yes, resolution=12).plot(),
         lambda c: [c.a, c.b, c.yes],
     ),
+    "TornadoDisplay": (
+        lambda c: c.network.sensitivity(c.b, c.network.states(c.b)[0]).plot(),
+        lambda c: [c.a, c.b],
+    ),
     "WaterfallDisplay": (lambda c: c.mixed.explain(c.levels).plot(0, c.no, c.yes), lambda c: [c.a, c.b, c.no, c.yes]),
     "Panels": (lambda c: evaluated(c).plot(), lambda c: [c.no, c.yes]),
     "marginal": (lambda c: c.mixed.marginal(c.a).plot(), lambda c: [c.a, c.level, c.no, c.yes]),

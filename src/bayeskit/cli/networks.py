@@ -34,7 +34,9 @@ def learn(
     say: Saying,
     output: Annotated[Path, typer.Option("--output", "-o", help="A .bif or .bayes file.", show_default=False)],
     score: Annotated[str, typer.Option(help="bic, aic, bdeu, k2 or loo; with numbers bic, aic or bge.")] = "bic",
-    search: Annotated[str, typer.Option(help="hill-climb, tabu, exact, k2, chow-liu, pc or mmhc.")] = "hill-climb",
+    search: Annotated[
+        str, typer.Option(help="hill-climb, tabu, order, exact, k2, chow-liu, pc or mmhc.")
+    ] = "hill-climb",
     required: Arcs = None,
     forbidden: Arcs = None,
     max_parents: Annotated[int | None, typer.Option(help="Of a node.", min=0)] = None,

@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.special import rel_entr
 
-from bayeskit.arrays import Array, Code, CostsLike, Float, Frame, Json, Label, Seed, TableLike
+from bayeskit.arrays import Array, Code, CostsLike, Float, Frame, Label, Seed, TableLike
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.information import InformationValue, rank_values
@@ -28,6 +29,7 @@ from bayeskit.networks.answer import (
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
+from bayeskit.networks.sensitivity import Sensitivity, vary_parameters
 
 Result = TypeVar("Result")
 NODES = {  # parameters of methods
@@ -199,14 +201,92 @@ class Questions:
         given = evidence_of(self.fitted.network, state)
         return float(np.exp(self.fitted.inference.joint(given.codes, (), given.likelihoods, given.numbers)[1][0]))
 
-    def most_probable(self, evidence: Mapping[str, object] | None = None) -> Json:
-        """The most probable states of all nodes together, given the evidence."""
+    def most_probable(self, evidence: Mapping[str, object] | None = None, k: int | None = None) -> Any:
+        """The most probable states of all nodes together, given the evidence.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many: then a list of ``(states, P(states | evidence))``, the most probable first, exactly; fewer where
+            no others are possible.
+
+        Examples
+        --------
+        >>> from bayeskit import Network
+        >>> net = Network([("rain", "wet")], {"rain": {"no": 0.8, "yes": 0.2},
+        ...               "wet": {"no": {"no": 0.9, "yes": 0.1}, "yes": {"no": 0.05, "yes": 0.95}}})
+        >>> [(states["rain"], round(p, 3)) for states, p in net.most_probable({"wet": "yes"}, k=2)]
+        [('yes', 0.704), ('no', 0.296)]
+        """
         check_levels(self.fitted.network, "the most probable explanation")
-        given = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
-        found, _ = self.fitted.inference.levels.most_probable(given.codes)
-        return {
-            node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
-        }
+        codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation").codes
+        inference = self.fitted.inference.levels
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise InputError(f"k={k!r}: give a whole number of at least 1")
+        found, logs = inference.rank_states(codes, k or 1)
+        named = [
+            {node: self.states(node)[code] for node, code in zip(self.graph.nodes, column, strict=True)}
+            for column in found.T.tolist()
+        ]
+        if k is None:
+            return named[0]
+        return list(zip(named, np.exp(logs - inference.joint(codes)[1][0]).tolist(), strict=True))
+
+    def sensitivity(
+        self, target: str, state: Label, evidence: Mapping[str, object] | None = None, odds: float = 2.0
+    ) -> Sensitivity:
+        """How P(target = state | evidence) moves with each probability of the tables, the others of its line in step.
+
+        Parameters
+        ----------
+        target : str
+            The node asked about.
+        state : label
+            One of its states.
+        odds : float, default 2.0
+            The odds of each probability are divided and multiplied by it for the range of the picture.
+
+        Returns
+        -------
+        Sensitivity
+            ``parameters`` are exact functions (a t + b) / (c t + d), those that move the answer most first; ``frame()``
+            has them, ``plot()`` draws the tornado. Probabilities of 0 and 1 are taken for certain and left out.
+        """
+        check_levels(self.fitted.network, "sensitivity")
+        network = self.fitted.network
+        network.check_coded(target)
+        codes = hard_evidence(network, evidence or {}, "sensitivity").codes
+        if state not in self.states(target):
+            raise InputError(f"{target!r} has no state {state!r} (it has: {', '.join(map(str, self.states(target)))})")
+        place = self.states(target).index(state)
+        return vary_parameters(self.fitted.inference.levels, codes, target, place, odds)
+
+    def relevance(self, target: str, evidence: Mapping[str, object] | None = None) -> dict[str, float]:
+        """What tells most on a node: in nats, the most first.
+
+        Of a node in the evidence, how far P(target | evidence) is from what it would be without it (Kullback and
+        Leibler); of any other, what knowing its state is expected to tell (mutual information given the evidence).
+
+        Parameters
+        ----------
+        target : str
+            A node with states.
+        """
+        network, given = self.fitted.network, dict(evidence or {})
+        network.check_coded(target)
+        if target in given:
+            raise InputError(f"{target!r} is in the evidence, so nothing more is to be told of it; leave it out")
+        now = np.array(list(self.query(target, given).values()))
+        found: dict[str, float] = {}
+        for node in network.nodes:
+            if node in given:
+                without = np.array(list(self.query(target, {n: s for n, s in given.items() if n != node}).values()))
+                found[node] = float(rel_entr(now, without).sum())
+            elif node != target and node in network.coded:
+                both = np.array(list(self.query([target, node], given).values())).reshape(len(now), -1)
+                apart = both.sum(axis=1, keepdims=True) * both.sum(axis=0)
+                found[node] = max(float(rel_entr(both, apart).sum()), 0.0)
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def sample(self, n: int, evidence: Mapping[str, object] | None = None, random_state: Seed = None) -> Frame:
         """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.

@@ -92,11 +92,12 @@ def learn_network(
     score : {"bic", "aic", "bdeu", "k2", "loo", "bge"}, default "bic"
         What arcs are chosen by; "loo" is how well rows are predicted by the others. With numbers "bic" and "aic", the
         same as bnlearn's; "bge" is for numbers alone.
-    search : {"hill-climb", "tabu", "exact", "k2", "chow-liu", "pc", "mmhc"}, default "hill-climb"
+    search : {"hill-climb", "tabu", "order", "exact", "k2", "chow-liu", "pc", "mmhc"}, default "hill-climb"
         Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
-        steps; the best of all graphs, of up to 22 columns, faster with ``max_parents``; parents among the columns
-        before, in their order; the tree of largest likelihood; by tests of independence alone (PC-stable), with no
-        score; or tests say which columns may be joined, and hill climbing joins them (max-min hill climbing).
+        steps, or by moving columns within an order and taking the families that fit it; the best of all graphs, of up
+        to 22 columns, faster with ``max_parents``; parents among the columns before, in their order; the tree of
+        largest likelihood; by tests of independence alone (PC-stable), with no score; or tests say which columns may
+        be joined, and hill climbing joins them (max-min hill climbing).
     required : sequence of pairs
         Arcs (parent, child) that must be there.
     forbidden : sequence of pairs

@@ -19,6 +19,7 @@ from bayeskit.networks.inference import Inference
 from bayeskit.networks.learning import Learning, tables_from_counts
 from bayeskit.networks.network import Network
 from bayeskit.networks.optimal import optimal
+from bayeskit.networks.ordering import Ordering
 from bayeskit.networks.score import Rule, Scores, total
 from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, reverse_arcs
 from bayeskit.networks.table import Table, cells_of
@@ -104,23 +105,25 @@ class Incomplete(Protocol):
         """Of the rows completed."""
 
 
-SEARCHES = ("hill-climb", "tabu", "exact", "k2", "chow-liu")
+SEARCHES = ("hill-climb", "tabu", "order", "exact", "k2", "chow-liu")
 TESTED = ("pc", "mmhc")  # by tests of independence, alone or before a search by score
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
 ROUNDS = 6  # of filling holes and searching
 SHAKEN = 2  # nodes that lose their arcs when a graph is shaken
+ORDERS = 20  # of nodes, shaken, for each restart
 TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """A search by name: "hill-climb", "tabu", "exact" (the best of all graphs), "k2" (in the order of the nodes) or
-    "chow-liu" (from the first node on).
+    """A search by name: "hill-climb", "tabu", "order", "exact" (the best of all graphs), "k2" (in the order of the
+    nodes) or "chow-liu" (from the first node on).
 
     From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
     ties between equivalent steps broken at random; and ``shakes`` times two nodes of the best graph lose their arcs,
     and it climbs on from there. Tabu search does the same, and goes on from the highest peak, also downhill, without
-    undoing its last steps.
+    undoing its last steps. The search by orders moves nodes within an order of the best graph, each order taking the
+    best families that climbing has scored, and climbs on where that finds a better graph.
     """
 
     search: str = "hill-climb"
@@ -177,7 +180,22 @@ class Exploration:
             score, arcs, steps = climb_from(climb.move_to(best.copy()), PATIENCE)
             if score > top:
                 best, path = arcs, path + steps
+        if self.search == "order":
+            return self._reorder(climb, best, rng), path
         return best, path
+
+    def _reorder(self, climb: Climb, best: Bool, rng: np.random.Generator) -> Bool:
+        """From one order to the next, first that of the best graph, then with some nodes moved at random."""
+        scores, top = climb.scores, graph_score(climb.scores, best)
+        orders = Ordering(scores, climb.limits)
+        order = orders.sort(best)
+        for turn in range(ORDERS * self.restarts + 1):
+            arcs, _ = orders.climb(orders.shake(order, rng) if turn else order, TOLERANCE * abs(top))
+            if graph_score(scores, arcs) > top + TOLERANCE * abs(top):
+                best = climb.move_to(arcs).climb()
+                top, orders = graph_score(scores, best), Ordering(scores, climb.limits)
+                order = orders.sort(best)
+        return best
 
     def find_with_missing(
         self, rows: Incomplete, limits: Limits, callback: Callable[[Step], object] | None = None

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 
@@ -99,11 +101,45 @@ class Inference:
 
     def most_probable(self, codes: Code) -> tuple[Code, Float]:
         """The most probable states of all nodes given what is observed, and log P of them with it."""
-        return self._trace(codes, True, 0)
+        found, log_p = self._trace(codes, True, 0)
+        check_possible(log_p)
+        return found, log_p
+
+    def rank_states(self, codes: Code, k: int) -> tuple[Code, Float]:
+        """The k most probable states of all nodes given one row, (nodes, at most k), and log P of each with it.
+
+        What is left once the best is taken falls into parts: the best up to a node, and another state there. The best
+        of each part is known at once, and the next of all is the best of the parts (Lawler 1972, Nilsson 1998).
+        """
+        best, log_p = self.most_probable(codes)
+        number = count()
+        parts = [
+            (-float(log_p[0]), next(number), best[:, 0], 0)
+        ]  # log P, an order among equals, states, nodes held fixed
+        found: list[tuple[float, Code]] = []
+        while parts and len(found) < k:
+            log, _, states, held = heappop(parts)
+            found.append((-log, states))
+            rows = []
+            for v in range(held, len(states)):
+                for other in range(self.numbered.sizes[v]) if codes[v, 0] < 0 else ():
+                    if other != states[v]:
+                        row = codes[:, 0].copy()
+                        row[:v], row[v] = states[:v], other
+                        rows.append((v + 1, row))
+            if rows and len(found) < k:
+                asked = np.ascontiguousarray(np.array([row for _, row in rows], dtype=codes.dtype).T)
+                chosen, logs = self._trace(asked, True, 0)
+                for i, (held, _) in enumerate(rows):
+                    if not np.isneginf(logs[i]):
+                        heappush(parts, (-float(logs[i]), next(number), chosen[:, i].copy(), held))
+        return np.array([states for _, states in found]).T, np.array([log for log, _ in found])
 
     def draw(self, codes: Code, rng: np.random.Generator) -> Code:
         """States of all nodes drawn from P(all | observed), one draw for each row."""
-        return self._trace(codes, False, int(rng.integers(2**63)))[0]
+        found, log_p = self._trace(codes, False, int(rng.integers(2**63)))
+        check_possible(log_p)
+        return found
 
     def _trace(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float]:
         chosen, log_p = codes.copy(), np.empty(codes.shape[1])
@@ -115,7 +151,6 @@ class Inference:
                 log_p[places] = np.log(found[0]) + exponent * LOG_2
             chosen[:, places] = states
             seed = (seed + 0x9E3779B97F4A7C15) % 2**64  # other numbers for other rows
-        check_possible(log_p)
         return chosen, log_p
 
     def expect_counts(self, codes: Code, weights: Float | None, tables: Float | None = None) -> tuple[Float, Float]:

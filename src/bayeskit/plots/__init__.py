@@ -22,6 +22,7 @@ _PLACES = {
     "ReliabilityDisplay": "curves",
     "RocDisplay": "curves",
     "SurfaceDisplay": "planes",
+    "TornadoDisplay": "tornado",
     "WaterfallDisplay": "waterfall",
 }
 
