@@ -25,11 +25,14 @@ import bayeskit as bk
 from bayeskit.evaluation.areas import CELLS, cells
 from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.confusion import against_rest, f1
+from bayeskit.evaluation.out_of_fold import Repeat
 from bayeskit.evaluation.scores import SCORES
+from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
-MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")
+LINES = ("calibration_slope", "calibration_intercept")
+MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc", *LINES)
 BY_BOOTSTRAP = ("accuracy", "log_loss", "brier")
 BIASES = ("auc", "auc_by_fold", "ece", "ece_debiased", "ece_l2")
 ROWS, LEAST = (100, 300, 1000), -700.0
@@ -90,6 +93,8 @@ class Truth:
     found: dict[str, list[float]] = field(default_factory=dict)
     top: list[np.ndarray] = field(default_factory=list)
     right: list[np.ndarray] = field(default_factory=list)
+    logs: list[np.ndarray] = field(default_factory=list)
+    labels: list[np.ndarray] = field(default_factory=list)
 
     def add(self, joint: np.ndarray, y: np.ndarray) -> None:
         """One more model, by its joint log-probabilities of fresh rows."""
@@ -112,6 +117,8 @@ class Truth:
             self.found.setdefault(name, []).append(float(value))
         self.top.append(p[row, best])
         self.right.append(best == y)
+        self.logs.append(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        self.labels.append(y)
 
     def mean(self) -> dict[str, float]:
         """Calibration errors are of all models together, as those of the folds are."""
@@ -121,6 +128,10 @@ class Truth:
         width = gap(sum_cells(top, right, ones, width_bins(top), BINS))
         square = debiased_square(sum_cells(top, right, ones, mass, BINS))
         out = {name: float(np.mean(values)) for name, values in self.found.items()}
+        logs, y = np.concatenate(self.logs), np.concatenate(self.labels)
+        whole = Repeat(np.exp(logs), np.zeros(len(y), dtype=np.int64), None, logs)
+        rows = Rows(y, ones, np.arange(logs.shape[1]))
+        out |= {name: SCORES[name].of_repeat(rows, whole, rows.counted) for name in LINES}
         return out | {"auc_by_fold": out["auc"], "ece": width, "ece_debiased": width, "ece_l2": max(square, 0.0) ** 0.5}
 
 

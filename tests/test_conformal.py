@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from scipy import stats
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import check_estimator
 
 import bayeskit as bk
 from bayeskit.decision.conformity import Nonconformity, ScoredRows
@@ -375,9 +377,28 @@ def test_what_labels_choose_is_refused_with_a_way_out(estimator: Any) -> None:
         bk.Conformal(estimator).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        bk.Conformal(bk.NaiveBayes()),
+        bk.Conformal(GaussianNB(), method="split"),
+        bk.VennAbers(bk.NaiveBayes()),
+        bk.VennAbers(GaussianNB()),
+    ],
+    ids=repr,
+)
+def test_scikit_learns_checks_pass(estimator: Any) -> None:
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
+
+
 def test_other_bad_input() -> None:
     X, y = mixed(60, 0)
     model = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    with pytest.raises(InputError, match="break the promise; give ratio="):
+        bk.Conformal(bk.NaiveBayes()).fit(X, y, sample_weight=np.ones(60))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        bk.Conformal(bk.NaiveBayes()).fit(X, y, weights=np.ones(60))
     with pytest.raises(InputError, match="coverage=2"):
         model.predict_set(X, 2)
     with pytest.raises(InputError, match="ratio has shape"):
@@ -417,5 +438,20 @@ def test_decisions_are_taken_where_one_class_is_left() -> None:
 
 def test_a_report_says_what_is_promised(tmp_path: Path) -> None:
     X, y = mixed(80, 1)
-    bk.report(bk.evaluate(bk.Conformal(bk.NaiveBayes(), 0.9), X, y, 3), tmp_path / "r.html")
-    assert "holds the true class in at least 90 %" in (tmp_path / "r.html").read_text()
+    found = bk.evaluate(bk.Conformal(bk.NaiveBayes(), 0.9), X, y, 3)
+    bk.report(found, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("conformal prediction holds the true class in at least 90 %.") >= 2  # uncut, in both places
+    split = found.fold_models.split
+    held, size = np.zeros(80, dtype=bool), np.zeros(80)
+    for f in split.tested:
+        mine = split.fold == f
+        sets = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X[~mine], y[~mine]).predict_set(X[mine])
+        held[mine], size[mine] = sets[np.arange(mine.sum()), (y[mine] == "b").astype(int)], sets.sum(axis=1)
+    lines = re.findall(r"<tr>.*?</tr>", page[page.index('id="sets"') :], re.DOTALL)
+    cells = [re.sub(r"<[^>]+>", " ", line).split() for line in lines[1:4]]
+    wanted = [("all", y >= "a"), ("a", y == "a"), ("b", y == "b")]
+    for line, (name, mine) in zip(cells, wanted, strict=True):
+        assert line[:2] == [name, str(mine.sum())]
+        assert float(line[2].rstrip("%")) == pytest.approx(100 * held[mine].mean(), abs=0.06)
+        assert float(line[-1]) == pytest.approx(size[mine].mean(), abs=0.006)

@@ -1,11 +1,13 @@
 """Displays by the numbers they draw, against other libraries'."""
 
+from functools import reduce
+
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.spatial.distance import mahalanobis
-from scipy.stats import binomtest, multivariate_normal, norm
+from scipy.stats import binomtest, bootstrap, multivariate_normal, norm
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -124,6 +126,28 @@ def test_reliability_has_the_cells_of_scikit_learn_and_wilsons_intervals():
         method="wilson"
     )
     assert (shown["low"][3], shown["high"][3]) == pytest.approx((ends.low, ends.high))
+
+
+def test_consistency_bands_are_those_of_sums_of_unequal_coins():
+    y, p = scores(n=900)
+    drawn = plots.ReliabilityDisplay.from_predictions(y, p, ["no", "yes"], label="yes", bins=10, bands="consistency")
+    shown = columns(drawn)
+    for start, end, low, high in zip(shown["from"], shown["to"], shown["low"], shown["high"], strict=True):
+        mine = p[(np.ceil(np.round(10 * p, 6)) / 10).round(1) == round(end, 1)]
+        chance = np.cumsum(reduce(np.convolve, [[1 - q, q] for q in mine]))  # of how many come true
+        wanted = np.searchsorted(chance, [0.025, 0.975]) / len(mine)
+        assert (low, high) == pytest.approx(wanted, abs=1.01 / len(mine)), start
+
+
+def test_bootstrap_bands_are_those_of_scipy():
+    y, p = scores(n=400)
+    shown = columns(plots.ReliabilityDisplay.from_predictions(y, p, label="yes", bins=2, bands="bootstrap"))
+    for cell in (0, 1):
+        hit = (y == "yes")[(p > 0.5) == cell].astype(float)
+        wanted = bootstrap((hit,), np.mean, method="percentile", rng=np.random.default_rng(1)).confidence_interval
+        assert (shown["low"][cell], shown["high"][cell]) == pytest.approx(tuple(wanted), abs=0.015)
+    with pytest.raises(InputError, match="choose one of wilson, consistency, bootstrap"):
+        plots.ReliabilityDisplay.from_predictions(y, p, label="yes", bands="hope")
 
 
 def test_cost_by_threshold_is_the_mean_cost_of_the_decisions():

@@ -153,6 +153,17 @@ def test_fairness_by_definition(found, rows):
     assert mine["demographic parity difference"].lowest == chosen.idxmin()
 
 
+def test_fairness_is_that_of_fairlearn(found, rows):
+    theirs = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed ([peers])")
+    table, y, _ = rows
+    done, region = found.measures.kept.action, table.region.fillna("missing")
+    mine = {m.name: m.value for m in found.groups.fairness("region", 1)}
+    for what in ("demographic parity", "equal opportunity", "equalized odds"):
+        for side in ("difference", "ratio"):
+            wanted = getattr(theirs, f"{what} {side}".replace(" ", "_"))(y, done, sensitive_features=region)
+            assert mine[f"{what} {side}"] == pytest.approx(wanted, abs=1e-12)
+
+
 def test_fairness_of_groups_of_few_rows_has_no_test():
     y = np.array([0, 1] * 10)
     found = bk.evaluate(bk.NaiveBayes(), {"x": y + 0.1 * np.arange(20)}, y, by={"g": ["a"] * 17 + ["b"] * 3})
@@ -231,6 +242,26 @@ def test_net_benefit_of_weighted_rows_is_that_of_copies():
     assert (heavy.high - heavy.low >= once.high - once.low).all()  # rows count, not their weight
 
 
+def test_a_cost_curve_is_the_mean_cost_of_the_decisions_taken(found, rows):
+    """By the costs themselves: a miss costs m, a false alarm f; the most that can be paid is π m + (1 - π) f."""
+    y = rows[1] == 1
+    p, share = found.proba[:, 1], y.mean()
+    curve = found.cost_curve(1, [0.1, 0.4, 0.85])
+    for pc, cost, least, trivial in zip(curve.weighed, curve.cost, curve.least, curve.trivial, strict=True):
+        miss, alarm = pc / share, (1 - pc) / (1 - share)
+        costs = {0: {0: 0.0, 1: alarm}, 1: {0: miss, 1: 0.0}}
+        decided = bk.decide(found.proba, costs, [0, 1]).action
+        paid = np.mean([costs[int(t)][int(a)] for t, a in zip(y, decided, strict=True)])
+        assert cost == pytest.approx(paid)
+        each = [np.mean(np.where(y, miss * (p < t), alarm * (p >= t))) for t in [*p, 2.0]]
+        assert least == pytest.approx(min(each))
+        assert trivial == pytest.approx(min(np.mean(miss * y), np.mean(alarm * ~y)))
+    assert (curve.low < curve.cost).all()
+    assert (curve.cost < curve.high).all()
+    assert (curve.least <= np.minimum(curve.cost, curve.trivial) + 1e-12).all()
+    assert found.cost_curve(1).frame("pandas").shape == (99, 7)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -245,6 +276,8 @@ def test_net_benefit_of_weighted_rows_is_that_of_copies():
         (lambda e, X, y: e.worst_segments(columns=["q"]), "'q' is no column"),
         (lambda e, X, y: e.decision_curve(1, [0.0]), "between 0 and 1"),
         (lambda e, X, y: e.decision_curve(5), "label 5 is not a class"),
+        (lambda e, X, y: e.cost_curve(5), "label 5 is not a class"),
+        (lambda e, X, y: e.cost_curve(1, [1.5]), "between 0 and 1"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(found, rows, call, message):

@@ -100,7 +100,19 @@ def test_bad_input_is_refused_by_name() -> None:
         bk.VennAbers(bk.NaiveBayes(), "split").fit(X, y)
     with pytest.raises(InputError, match="ask estimator_"):
         bk.VennAbers(bk.NaiveBayes()).fit(X, y).predict_proba(X, prior="uniform")
-    with pytest.raises(InputError, match="give fewer folds"):
-        bk.VennAbers(bk.NaiveBayes(), folds=5).fit(X, np.where(np.arange(30) < 2, "rare", "usual"))
+    with pytest.raises(InputError, match="give more rows of it"):
+        bk.VennAbers(bk.NaiveBayes(), "inductive").fit(X, np.where(np.arange(30) < 1, "rare", "usual"))
     with pytest.raises(InputError, match="method='inductive'"):
         bk.VennAbers(bk.NaiveBayes()).around(bk.NaiveBayes().fit(X, y), X, y)
+
+
+def test_a_fold_without_a_class_says_little_of_it() -> None:
+    """With rows of one class alone the regression with the new row as 0 is 0, and as 1 what the new row adds."""
+    X, y = rows(40, 3, 5)
+    y[:] = np.where(np.arange(40) == 7, 2, y % 2)  # one row of the last class
+    model = bk.VennAbers(bk.NaiveBayes(), folds=4).fit(X, y)
+    p = model.predict_proba(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    alone = InductiveVennAbers(np.array([0.1, 0.4]), np.array([False, False]))
+    np.testing.assert_allclose(alone(np.array([0.0, 0.2, 0.9])), [[0, 1 / 3], [0, 1 / 2], [0, 1]])

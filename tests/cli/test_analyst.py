@@ -126,6 +126,25 @@ def test_pictures_and_pages(run: Any, sheets: Path, pool: str) -> None:
     assert VISITS["id"][303].as_py() not in page
 
 
+def test_what_to_ask_for(run: Any, sheets: Path, pool: str) -> None:
+    (sheets / "gaps.csv").write_text("age,temperature,pulse,cough,aches\n41,,,,False\n41,39.9,120,wet,True\n")
+    (sheets / "costs.csv").write_text("class,rest,treat\ncold,0,2\nflu,3,1\npneumonia,50,1\n")
+    words = ("ask", "m.bayes", "gaps.csv", "--costs", "costs.csv", "--price", "temperature=0.1,cough=0.05")
+    code, out, _ = run(*words, "--json")
+    assert code == 0
+    (found,) = json.loads(out)["rows"]
+    row = {"age": [41], "temperature": [None], "pulse": [None], "cough": [None], "aches": [False]}
+    wanted = bk.load("m.bayes").value_of_information(row, bk.Costs("costs.csv"), {"temperature": 0.1, "cough": 0.05})
+    assert found["ask"] == wanted.best
+    assert [line["net"] for line in found["columns"]] == pytest.approx(wanted.net.tolist())
+    assert f"ask for {wanted.best}" in run(*words)[1]
+    assert "nothing is worth asking for" in run(*words[:3], "--row", "2")[1]
+    for wrong, said in (("scan=5", "prices name 'scan'"), ("cough", "--price"), ("cough=-1", "at least 0")):
+        code, _, err = run(*words[:3], "--price", wrong)
+        assert code in (2, 3)
+        assert said in err
+
+
 REFUSED = {
     "a cause to fail on": (["drift", "m.bayes", "first.csv", "--fail-on", "tuesday"], 2, "moderate, large, missing"),
     "a level of drift": (["drift", "m.bayes", "first.csv", "--level", "2"], 2, "between 0 and 1"),

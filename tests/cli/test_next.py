@@ -44,6 +44,7 @@ def test_the_version_is_told(run: Any) -> None:
         ("evaluate", *JUDGED, "--reject", "0.1"),
         ("explain", "m.bayes", *READ),
         ("counterfactual", "m.bayes", *READ),
+        ("ask", "m.bayes", *READ),
         ("nomogram", "m.bayes", "--class", "flu", "--rival", "cold"),
         ("plot", "m.bayes", "--column", "age", "-o", "age.svg"),
         ("plot", "m.bayes", *READ, "-o", "row.png"),

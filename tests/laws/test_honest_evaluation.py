@@ -76,6 +76,7 @@ OWN: dict[tuple[str, str], list[Any]] = {
     ("NaiveBayes", "families"): ["auto", {"x": Kernel()}, {"x": Histogram()}, {"x": "auto", "town": "auto"}],
     ("NaiveBayes", "smoothing"): [0.0, 3.0, MEstimate(2.0)],
     ("NaiveBayes", "backoff"): [0.1],
+    ("RiskClassifier", "cutoff"): [],  # of two classes only: tests/test_risk.py
     ("AODE", "n"): [2],
     ("Calibrated", "method"): ["sigmoid", "isotonic", "beta", "auto"],
     ("Conformal", "estimator"): [bk.NaiveBayes(families={"x": Kernel()})],

@@ -113,7 +113,16 @@ def test_direction(name):
     sure = np.where(np.eye(4)[rows.true] > 0, 1 - 3e-9, 1e-9)
     mixed = np.random.default_rng(0).permutation(rows.p)
     best, worst = (measures(replace(rows, p=p, done=p.argmax(axis=1))).value(name) for p in (sure, mixed))
-    assert best > worst if SCORES[name].larger_is_better else best < worst, "larger_is_better is the other way round"
+    if SCORES[name].ideal is None:
+        assert best > worst if SCORES[name].larger_is_better else best < worst, (
+            "larger_is_better is the other way round"
+        )
+        return
+    drawn = np.array([np.random.default_rng(i).choice(4, p=p) for i, p in enumerate(rows.p)])
+    tilted = rows.p ** [3, 3, 3, 1]
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    right, sure = (SCORES[name].loss(measures(replace(rows, true=drawn, p=p)).value(name)) for p in (rows.p, tilted))
+    assert right < sure, "its ideal is another"
 
 
 def test_every_score_is_shown_wherever_scores_are(tmp_path):

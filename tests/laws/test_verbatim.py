@@ -89,6 +89,8 @@ PICTURES: dict[str, tuple[Drawn, Callable[[Case], list[str]]]] = {  # the pictur
     "NetworkDisplay": (lambda c: c.network.plot({c.a: c.level}), lambda c: [c.a, c.b, c.no, c.level]),
     "NomogramDisplay": (lambda c: c.mixed.nomogram(c.yes).plot(), lambda c: [c.a, c.b, c.level, c.yes]),
     "PopulationDisplay": (lambda c: populations(c).plot(), lambda c: [c.a, c.b]),
+    "BenefitDisplay": (lambda c: evaluated(c).plot("benefit", label=c.yes), lambda c: [c.yes]),
+    "CostCurveDisplay": (lambda c: evaluated(c).plot("cost_curve", label=c.yes), lambda c: [c.yes]),
     "RegionDisplay": (
         lambda c: plots.RegionDisplay.from_estimator(c.model, c.plane, c.y, resolution=12).plot(),
         lambda c: [c.a, c.b, c.no, c.yes],

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -207,6 +207,7 @@ class Task:
     options: EvaluationOptions
     settings: Settings
     by: tuple[str, ...] = ()
+    coverage: float | None = None  # that sets of classes shall have
 
     def evaluate(self, say: Saying, then: Callable[[Evaluation, Taken], object] | None = None) -> Evaluation:
         """The model judged; ``then`` something is done with what was found, while the rows are there."""
@@ -215,7 +216,7 @@ class Task:
         from bayeskit.model.labelled_table import drop_columns
 
         options, pooled = self.options, self.model == "auto"
-        classifier, way = self.settings.classifier(self.model), options.way(pooled)
+        classifier, way = self._classifier(), options.way(pooled)
         refitted = bool(self.by) or options.sample is not None or _needs_refits([classifier])
         rows = without_ignored(self.rows, self.by)
         with (
@@ -233,6 +234,17 @@ class Task:
                 found = replace(found, fit=learn) if pooled else found
                 then(found, taken)
         return found
+
+    def _classifier(self) -> Any:
+        """The model, with sets of classes around it if they are wanted."""
+        classifier = self.settings.classifier(self.model)
+        if self.coverage is None:
+            return classifier
+        if self.model == "auto" or self.options.weight is not None:
+            raise UsageError(
+                "--coverage ranks rows of one weight by one model: name it (--model naive), and leave --weight out"
+            )
+        return bk.Conformal(classifier, self.coverage, "cv+" if _needs_refits([classifier]) else "full")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Commands that ask what if, and draw: counterfactual, nomogram, plot."""
+"""Commands that ask what if, and draw: counterfactual, ask, nomogram, plot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ import typer
 import bayeskit as bk
 from bayeskit.arrays import Json, Label
 from bayeskit.cli.destination import DRAWING, Force, check_output
-from bayeskit.cli.options import ModelFile, Prior, command, load_classifier, prior_of, split_names
+from bayeskit.cli.options import (
+    CostsFile,
+    ModelFile,
+    Prior,
+    command,
+    exact,
+    load_classifier,
+    parse_settings,
+    prior_of,
+    split_names,
+)
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Rows, open_source
@@ -37,6 +47,7 @@ class RowRange:
 
 def register(app: typer.Typer) -> None:
     command(app, counterfactual, "bayeskit counterfactual people.bayes new.csv --row 7 --hold age,sex")
+    command(app, ask, "bayeskit ask people.bayes new.csv --row 7 --costs costs.csv --price scan=5,blood=1")
     command(app, nomogram, "bayeskit nomogram people.bayes --class high --rival low -o nomogram.svg")
     command(app, plot, "bayeskit plot people.bayes --column age -o age.svg")
 
@@ -61,6 +72,51 @@ def counterfactual(
     text = _changes(lines, chosen, found.untried)
     then = command_line("explain", file, *rows.words, "--row", chosen.row)
     say.answer(text, {"changes": lines, "untried": list(found.untried), "notes": messages}, then)
+
+
+def ask(
+    file: ModelFile,
+    rows: Rows,
+    chosen: RowRange,
+    say: Saying,
+    costs: CostsFile = None,
+    price: Annotated[list[str] | None, typer.Option(help="What it costs to know a column: scan=5,blood=1")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Only these columns; else all that are missing.")] = None,
+    prior: Prior = None,
+) -> None:
+    """Say which missing value of a row is worth asking for: what knowing it is expected to save, less its price."""
+    asker = Asker.of(file)
+    given, prices = prior_of(prior, asker.model.classes.tolist()), _prices(price)
+    table_of_costs = None if costs is None else bk.Costs(costs)
+    with notes(say) as messages, open_source(rows, say, "reading") as source:
+        table = asker.some_rows(source, chosen.row, chosen.count)
+        model: Any = bk.load(file)
+        asked = split_names(column) or None
+        found = [
+            model.value_of_information(table.slice(i, 1), table_of_costs, prices, asked, given)
+            for i in range(table.num_rows)
+        ]
+    data = [
+        {
+            "row": chosen.row + i,
+            "action": each.action,
+            "expected_cost": each.cost,
+            "ask": each.best,
+            "columns": each.frame("pyarrow").to_pylist(),
+            "left_out": list(each.left_out),
+        }
+        for i, each in enumerate(found)
+    ]
+    advice = [f"ask for {each.best}" if each.best else "nothing is worth asking for" for each in found]
+    pairs = zip(found, advice, strict=True)
+    text = "\n\n".join(f"row {chosen.row + i}\n{each}\n{first}" for i, (each, first) in enumerate(pairs))
+    then = command_line("explain", file, *rows.words, "--row", chosen.row)
+    say.answer(text, {"rows": data, "notes": messages}, then)
+
+
+def _prices(given: list[str] | None) -> dict[str, float]:
+    """Prices by column, from texts such as scan=5."""
+    return {name: float(exact(text, "--price")) for name, text in parse_settings(given or (), "--price").items()}
 
 
 def nomogram(

@@ -48,6 +48,10 @@ def report(
         ),
     ] = False,
     by: ByGroup = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Judge sets of classes that hold the true one in this share of the rows, by class and size."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.
@@ -60,7 +64,7 @@ def report(
     check_output(output, REPORT, [rows.place, options.costs], force, rows.sql)
     if save is not None:
         check_output(save, MODEL, [rows.place, options.costs], force, rows.sql)
-    task = Task(model, target, rows, options, settings, split_names(by))
+    task = Task(model, target, rows, options, settings, split_names(by), coverage)
     pages: list[Page] = []
 
     with notes(say) as messages:

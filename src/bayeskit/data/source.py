@@ -262,7 +262,10 @@ def _objects(values: object, where: str) -> pa.Array:
     except OverflowError:  # whole numbers of Python
         return _to_unsigned(values, where)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
-        raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
+        raise KindError(
+            f"{where} mixes types or has an unknown one: {error}; each argument must be a string or a number: "
+            f"convert it to one type"
+        ) from error
 
 
 def _to_unsigned(values: object, where: str) -> pa.Array:

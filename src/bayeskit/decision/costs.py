@@ -243,11 +243,12 @@ class Decision:
 
     actions: Array  # (A,) as in the cost table
     expected: Float  # (n, A) sum over classes of P(c | x) cost(c, action)
+    taken: Int | None = None  # (n,) actions by another rule, a cutoff for instance
 
     @cached_property
     def best(self) -> Int:
         """Position of the action taken, the first of the cost table in a tie: (n,)."""
-        best: Int = np.argmin(self.expected, axis=1)
+        best: Int = np.argmin(self.expected, axis=1) if self.taken is None else self.taken
         return best
 
     @property
@@ -262,11 +263,12 @@ class Decision:
 
     @property
     def margin(self) -> Float:
-        """How much more the next best action is expected to cost; infinite if there is no other: (n,)."""
+        """How much more the best other action is expected to cost; infinite if there is no other: (n,)."""
         if self.expected.shape[1] == 1:
             return np.full(len(self.expected), np.inf)
-        two = np.partition(self.expected, 1, axis=1)
-        margin: Float = two[:, 1] - two[:, 0]
+        others = self.expected.copy()
+        np.put_along_axis(others, self.best[:, None], np.inf, axis=1)
+        margin: Float = others.min(axis=1) - self.cost
         return margin
 
     def __len__(self) -> int:

@@ -140,7 +140,7 @@ class Conformal(AnyWrapper):
         self.rank = rank
         self.random_state = random_state
 
-    def fit(self, X: TableLike, y: LabelsLike, ratio: ColumnLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, ratio: ColumnLike | None = None, **others: object) -> Self:
         """Fit the classifier, and score rows by models that have not learned them.
 
         Parameters
@@ -148,7 +148,16 @@ class Conformal(AnyWrapper):
         ratio : array of shape (n,), optional
             How much more frequent a row like each is among those to be asked about than among these: the ratio of the
             densities, up to a factor. The promise then holds of these others (Tibshirani and others 2019).
+        **others
+            None is taken; ``sample_weight`` is refused with what to do instead.
         """
+        if others.pop("sample_weight", None) is not None:
+            raise InputError(
+                "sample_weight: rows are ranked among each other, each as one row like the new one, so a weight would "
+                "break the promise; give ratio= if new rows are of another mixture, or repeat rows that were counted"
+            )
+        if others:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         how = self._check_settings()
         given, known, sample = labelled_rows(X, y)
         weights = self._ratio(ratio, len(given.rows))[known]

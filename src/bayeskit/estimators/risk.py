@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,8 @@ from bayeskit.arrays import (
 )
 from bayeskit.decision.costs import Costs, Decision, decide
 from bayeskit.decision.information import InformationValue
-from bayeskit.errors import InputError, KindError, MergeError
+from bayeskit.decision.threshold import least_cost_threshold, threshold_of_costs
+from bayeskit.errors import InputError, KindError, MergeError, ModelFileError
 from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.conformal import Conformal
@@ -36,6 +38,8 @@ from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
+from bayeskit.evaluation.evaluate import evaluate
+from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.evaluation.protocols import score_samples
 from bayeskit.explain.flips import Flips, Freedom
 from bayeskit.model.codec import build, describe
@@ -43,6 +47,8 @@ from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.storage.bundle import Bundle
 
 SET = "set"
+TUNED = "out-of-fold"
+CERTAIN = float(np.nextafter(1.0, 2.0))  # a cutoff that no probability reaches
 
 
 @document()
@@ -67,11 +73,19 @@ class RiskClassifier(AnyWrapper):
         Abstain where the p-value of the row, by a ``Conformal`` inside, is at most this: it is like nothing learned.
     abstain : object, default "abstain"
         The answer that stands for abstaining: a label, not a cost.
+    cutoff : float or "out-of-fold", optional
+        With two classes and two actions: the probability of the second class from which on its action is taken, in
+        place of the one that the costs say. "out-of-fold" takes that of least cost over the rows of ``fit``, each
+        judged by a model of other folds: where probabilities are not right, costs alone draw the line amiss.
+    folds : int or splitter, default 5
+        Folds of ``cutoff="out-of-fold"``.
 
     Attributes
     ----------
     classes_ : array of shape (K,)
         The classes of the estimator.
+    cutoff_ : float or None
+        The cutoff in use; None where the costs decide.
 
     Examples
     --------
@@ -93,6 +107,8 @@ class RiskClassifier(AnyWrapper):
         outlier: float | None = None,
         novelty: float | None = None,
         abstain: Label = "abstain",
+        cutoff: float | str | None = None,
+        folds: object = 5,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
@@ -101,6 +117,8 @@ class RiskClassifier(AnyWrapper):
         self.outlier = outlier
         self.novelty = novelty
         self.abstain = abstain
+        self.cutoff = cutoff
+        self.folds = folds
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
         """Fit the estimator; the costs must have a row for every class found.
@@ -117,15 +135,42 @@ class RiskClassifier(AnyWrapper):
             fit_params["sample_weight"] = sample_weight
         self._check_probabilities("expected cost")
         fitted = clone(self.estimator).fit(X, y, **fit_params)
-        return self._adopt(fitted)
+        tuned = self._tune(X, y, sample_weight, fitted.classes_) if self.cutoff == TUNED else self._fixed_cutoff
+        return self._adopt(fitted, tuned)
 
-    def _adopt(self, fitted: Any) -> Self:
+    @property
+    def _fixed_cutoff(self) -> float | None:
+        return None if self.cutoff is None or isinstance(self.cutoff, str) else float(self.cutoff)
+
+    def _tune(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike, classes: Array) -> float:
+        """The cutoff of least cost over rows that the model of their fold has not learned."""
+        table = Costs.of(self.costs, classes.tolist()).matrix_for(classes)
+        threshold_of_costs(table)
+        tested = evaluate(
+            self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight, random_state=0
+        )
+        rows = tested.require_rows("cutoff='out-of-fold'").rows
+        proba = np.asarray(tested.proba)
+        known = rows.counted & ~np.isnan(proba).any(axis=1)
+        return least_cost_threshold(proba[known, 1], rows.codes[known] == 1, rows.weights[known], table)
+
+    def _adopt(self, fitted: Any, cutoff: float | None = None) -> Self:
         """Take a fitted estimator, if the costs have its classes."""
         costs = Costs.of(self.costs, fitted.classes_.tolist())
-        costs.matrix_for(fitted.classes_)
-        self.estimator_, self.costs_ = fitted, costs
+        table = costs.matrix_for(fitted.classes_)
+        if cutoff is not None:
+            threshold_of_costs(table)
+        self.estimator_, self.costs_, self.cutoff_ = fitted, costs, cutoff
         self._take_features(fitted)
         return self
+
+    def _readopt(self, fitted: Any) -> Self:
+        """Take an estimator that has learned or forgotten rows; a cutoff that was tuned is of the old ones."""
+        if self.cutoff == TUNED:
+            raise KindError(
+                "the cutoff was tuned to the rows of fit, and would have to be tuned anew; fit it to all rows"
+            )
+        return self._adopt(fitted, self._fixed_cutoff)
 
     calibrated: Any = Refused("acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it")
 
@@ -136,7 +181,7 @@ class RiskClassifier(AnyWrapper):
         self._check_settings()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         fitted = self._copy() if self.__sklearn_is_fitted__() else clone(self.estimator)
-        return self._adopt(fitted.partial_fit(X, y, classes, **weight))
+        return self._readopt(fitted.partial_fit(X, y, classes, **weight))
 
     def _copy(self) -> Any:
         """The estimator, to be changed; models of this library are replaced whole, so that one level is enough."""
@@ -145,18 +190,18 @@ class RiskClassifier(AnyWrapper):
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         check_is_fitted(self)
-        return self._adopt(copy(self.base_).forget(X, y, sample_weight))
+        return self._readopt(copy(self.base_).forget(X, y, sample_weight))
 
     def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         check_is_fitted(self)
-        return self._adopt(copy(self.base_).renew(X, y, sample_weight))
+        return self._readopt(copy(self.base_).renew(X, y, sample_weight))
 
     def merge(self, other: object) -> Self:
         if not isinstance(other, RiskClassifier):
             raise MergeError(f"cannot merge RiskClassifier with {type(other).__name__}; give two of one kind")
         check_is_fitted(self)
         check_is_fitted(other)
-        return type(self)(**self.get_params(deep=False))._adopt(self.base_.merge(other.base_))
+        return type(self)(**self.get_params(deep=False))._readopt(self.base_.merge(other.base_))
 
     def adapt_prior(self, X: TableLike) -> Self:
         check_is_fitted(self)
@@ -192,6 +237,9 @@ class RiskClassifier(AnyWrapper):
         """The best action of each row, and whether to abstain from it; the posterior may be known already."""
         proba = self.predict_proba(X) if proba is None else proba
         decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
+        if self.cutoff_ is not None:
+            act = threshold_of_costs(self.costs_.matrix_for(self.classes_))[1]
+            decision = replace(decision, taken=np.where(proba[:, 1] >= self.cutoff_, act, 1 - act))
         if self.reject_cost is not None:
             refused |= decision.cost > self.reject_cost
         if self.reject == SET:
@@ -240,10 +288,10 @@ class RiskClassifier(AnyWrapper):
     def check_acts(self) -> None:
         """Refuse to put actions beside rows where it may abstain for another reason than their cost."""
         others = self.threshold, self.outlier, self.novelty, self.reject if self.reject_cost is None else None
-        if any(reason is not None for reason in others):
+        if any(reason is not None for reason in (*others, self.cutoff)):
             raise KindError(
-                "predict_frame(): RiskClassifier may abstain by threshold, outlier, novelty or set, which its columns "
-                "do not show; call predict, or decide"
+                "predict_frame(): RiskClassifier may abstain by threshold, outlier, novelty or set, or act by a "
+                "cutoff, which its columns do not show; call predict, or decide"
             )
 
     def counterfactual(
@@ -298,6 +346,7 @@ class RiskClassifier(AnyWrapper):
     def bundle(self) -> Bundle:
         costs = self.costs_
         notes = {"costs": describe([costs.classes, costs.actions, costs.matrix]), "given": self.costs is not None}
+        notes |= {} if self.cutoff_ is None else {"cutoff": self.cutoff_}
         return enclose(type(self).__name__, non_default_settings(self, "estimator", "costs"), self.base_, notes, {})
 
     @classmethod
@@ -308,7 +357,10 @@ class RiskClassifier(AnyWrapper):
         costs = Costs(np.array(matrix, dtype=np.float64), classes, actions)
         made = cls(clone(fitted), costs if notes["given"] else None, **saved.settings)
         made._check_settings()
-        return made._adopt(fitted)
+        cutoff = notes.get("cutoff")
+        if cutoff is not None and not (isinstance(cutoff, float) and 0 <= cutoff <= CERTAIN):
+            raise ModelFileError("its cutoff is no probability")
+        return made._adopt(fitted, cutoff)
 
     def _check_settings(self) -> None:
         if isinstance(self.reject, str) and self.reject != SET:
@@ -323,6 +375,9 @@ class RiskClassifier(AnyWrapper):
                 raise InputError(f"{name}={value!r}: give a finite number, or None")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold={self.threshold!r} is a probability, between 0 and 1")
+        numeric = isinstance(self.cutoff, int | float) and not isinstance(self.cutoff, bool)
+        if self.cutoff is not None and self.cutoff != TUNED and not (numeric and 0 <= float(self.cutoff) <= 1):
+            raise InputError(f"cutoff={self.cutoff!r}: give a probability, between 0 and 1, or {TUNED!r}")
         if self.novelty is not None and not 0 < self.novelty < 1:
             raise InputError(f"novelty={self.novelty!r} is a p-value, between 0 and 1")
         if isinstance(self.abstain, float) and not self.abstain.is_integer() and not self.may_abstain:

@@ -128,11 +128,8 @@ class VennAbers(AnyWrapper):
         return self._adopt(fitted, (fitted,), logs, sample.rows.codes[rows], np.zeros(len(rows), dtype=np.int64))
 
     def _adopt(self, fitted: Any, models: tuple[Any, ...], logs: Float, codes: Int, fold: Int) -> Self:
-        for f in range(len(models)):
-            if len(set(codes[fold == f].tolist())) < logs.shape[1]:
-                raise InputError(
-                    "a class has no row among those the regression is fitted to; give fewer folds, or more rows of it"
-                )
+        if len(set(codes.tolist())) < logs.shape[1]:  # one that a fold lacks is told of by the other folds
+            raise InputError("a class has no row among those the regression is fitted to; give more rows of it")
         self.estimator_, self.fold_models_ = fitted, models
         self.map_ = VennAbersMap(np.maximum(logs, LEAST), codes, fold)
         self._take_features(fitted)

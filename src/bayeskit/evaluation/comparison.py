@@ -56,8 +56,7 @@ class Comparison(TableRepr):
     @cached_property
     def ranking(self) -> tuple[str, ...]:
         """The names from best to worst."""
-        sign = -1.0 if SCORES[self.by].larger_is_better else 1.0
-        values = {name: sign * e.measures.value(self.by) for name, e in self.evaluations.items()}
+        values = {name: SCORES[self.by].loss(e.measures.value(self.by)) for name, e in self.evaluations.items()}
         return tuple(sorted(values, key=lambda name: (np.isnan(values[name]), values[name])))
 
     @property

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
+from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.cost_curve import CostCurve
 from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCurve
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.out_of_fold import OutOfFold
+from bayeskit.evaluation.out_of_fold import OutOfFold, class_lines
+from bayeskit.evaluation.recalibration import intercept, slope
 from bayeskit.evaluation.refit import FoldModels
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES, with_scores
@@ -154,8 +156,8 @@ class Evaluation(TableRepr):
     def frame(self, kind: str | None = None, of: str = "measures") -> Frame:
         """A table of one kind of frame ("pandas", "polars", "pyarrow"; that of X unless asked).
 
-        ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
-        probabilities), "reliability" or "roc".
+        ``of`` is "measures" (with intervals), "classes" (rates, calibration intercept and slope by class), "folds",
+        "rows" (out-of-sample probabilities), "reliability", "brier" (uncertainty, resolution, reliability) or "roc".
 
         Parameters
         ----------
@@ -170,6 +172,7 @@ class Evaluation(TableRepr):
             "folds": self._folds,
             "rows": self._rows,
             "reliability": self._reliability,
+            "brier": self._brier,
             "roc": self._roc,
         }
         if of not in tables:
@@ -196,7 +199,41 @@ class Evaluation(TableRepr):
             ends = [table.interval(rate, label) for label in labels]
             columns[rate] = list(getattr(table, rate).values())
             columns[f"{rate}_low"], columns[f"{rate}_high"] = [e.low for e in ends], [e.high for e in ends]
-        return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas}
+        return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas, **self._recalibration()}
+
+    def _recalibration(self) -> Json:
+        """Intercept and slope of each class against the rest, by the first division, with intervals unless grouped."""
+        found, kept = self._rows_measured, self._kept
+        if kept is None:
+            return {}
+        first = kept.repeats[0]
+        columns: Json = {}
+        for name, fit in (("calibration_intercept", intercept), ("calibration_slope", slope)):
+            lines = class_lines(fit, kept.rows, first, (first.fold >= 0) & kept.rows.counted)
+            columns[name] = [line.value for line in lines]
+            if not found.grouped:
+                ends = [line.around(line.value, found.rows, found.design_effect) for line in lines]
+                columns[f"{name}_low"], columns[f"{name}_high"] = [e.low for e in ends], [e.high for e in ends]
+        return columns
+
+    def _brier(self) -> Json:
+        """Murphy's decomposition over the cells of each class, and what differs within a cell."""
+        share = self.confusion.matrix.sum(axis=1) / self.confusion.matrix.sum()
+        total, uncertainty = self.value("brier"), float((share * (1 - share)).sum())
+        resolution, reliability = self.value("brier_resolution"), self.value("brier_reliability")
+        within = total - (uncertainty - resolution + reliability)
+        return {
+            "part": ["uncertainty", "resolution", "reliability", "within cells", "brier"],
+            "sign": [1, -1, 1, 1, 1],
+            "value": [uncertainty, resolution, reliability, within, total],
+            "meaning": [
+                "of the classes alone: what always saying their shares would score",
+                "what telling rows apart takes off",
+                "what miscalibration adds",
+                "what differs within the 15 cells of a class",
+                "the sum",
+            ],
+        }
 
     def _folds(self) -> Json:
         headline = (
@@ -262,13 +299,29 @@ class Evaluation(TableRepr):
         thresholds : sequence of float, optional
             Probabilities to act at; 0.01 to 0.99 unless given.
         """
-        kept, labels = self.require_rows("a decision curve"), self.classes.tolist()
+        given = THRESHOLDS if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+        return replace(DecisionCurve.of(label, *self._against_rest(label, "a decision curve"), given), kind=self.kind)
+
+    def cost_curve(self, label: Label, balances: Sequence[float] | None = None) -> CostCurve:
+        """What deciding for a class by its probability costs, for every balance of misses and false alarms.
+
+        Parameters
+        ----------
+        label : class
+            Which class.
+        balances : sequence of float, optional
+            Shares of the cost that misses have, share of the class times cost of a miss; 0.01 to 0.99 unless given.
+        """
+        given = None if balances is None else np.asarray(balances, dtype=np.float64)
+        return replace(CostCurve.of(label, *self._against_rest(label, "a cost curve"), given), kind=self.kind)
+
+    def _against_rest(self, label: Label, what: str) -> tuple[Float, Bool, Float]:
+        """Probability of a class, whether a row is of it, and weights, of the rows tested: (n,) each."""
+        kept, labels = self.require_rows(what), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
         judged, k = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1), labels.index(label)
-        mine = kept.proba[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged]
-        given = THRESHOLDS if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-        return replace(DecisionCurve.of(label, *mine, given), kind=self.kind)
+        return kept.proba[judged, k], kept.rows.codes[judged] == k, kept.rows.weights[judged]
 
     def worst_segments(
         self,
@@ -299,7 +352,8 @@ class Evaluation(TableRepr):
         return worst_segments(self, measure, columns=columns, least=least, most=most)
 
     def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Display | Panels:
-        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
+        """A picture: "overview", "confusion", "roc", "reliability" (label=, bands="wilson", "consistency" or
+        "bootstrap"), "folds" (measure=), "cost" (by threshold; costs=, label=), "cost_curve" or "benefit" (label=).
 
         Parameters
         ----------

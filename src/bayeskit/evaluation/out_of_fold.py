@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
+from bayeskit.evaluation.recalibration import Line
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, mass_bins, sum_cells
 
@@ -38,6 +39,12 @@ class Repeat:
     def folds(self) -> Iterator[Bool]:
         """The rows of each tested fold."""
         return (self.fold == f for f in np.unique(self.fold).tolist() if f >= 0)
+
+
+def class_lines(fit: Callable[[Float, Bool, Float], Line], rows: Rows, repeat: Repeat, mask: Bool) -> list[Line]:
+    """The slope or intercept of each class against the rest, by some rows of a division, (n,)."""
+    odds, codes, weights = log_odds(repeat.log_proba[mask]), rows.codes[mask], rows.weights[mask]
+    return [fit(odds[:, k], codes == k, weights) for k in range(odds.shape[1])]
 
 
 @dataclass(frozen=True)

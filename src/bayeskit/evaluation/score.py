@@ -18,7 +18,9 @@ from bayeskit.numerics.rates import Interval
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
     from bayeskit.evaluation.measures import Measures
+    from bayeskit.evaluation.out_of_fold import Repeat
     from bayeskit.evaluation.score_sums import ScoreSums
+    from bayeskit.model.labelled_table import Rows
 
 TOPICS: tuple[str, ...] = ("decisions", "probabilities", "calibration", "ranking", "costs")  # as they are shown
 S = TypeVar("S", bound="Score")
@@ -32,6 +34,7 @@ class Score(ABC):
     meaning: ClassVar[str]  # in one line
     topic: ClassVar[str]  # one of TOPICS
     larger_is_better: ClassVar[bool]
+    ideal: ClassVar[float | None] = None  # the best value, where values on both sides of it are worse
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     percent: ClassVar[bool] = False  # whether it is a share, to be read in percent
     headline: ClassVar[bool] = False  # whether it is in short tables and on the first cards of a report
@@ -50,6 +53,12 @@ class Score(ABC):
     def interval(self, found: Measures) -> Interval:
         """Where it lies with 95 % confidence; none is better than a false one."""
         return no_interval(self.no_interval)
+
+    def loss(self, value: float) -> float:
+        """What orders values from the best on."""
+        if self.ideal is not None:
+            return abs(value - self.ideal)
+        return -value if self.larger_is_better else value
 
     def within(self, found: Interval) -> Interval:
         """The interval cut to the values the score can have."""
@@ -130,6 +139,28 @@ class RowScore(SumScore):
     def interval(self, found: Measures) -> Interval:
         second, third = (float(moment[0]) for moment in found.total.moments(self.name))
         return by_rows(self.value(found), second, third, found.rows)
+
+
+class KeptScore(Score):
+    """What needs the predictions of all rows at once: the mean over repeats, NaN where rows are not kept."""
+
+    @abstractmethod
+    def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
+        """Of some rows, (n,), of one division; all of them have a class."""
+
+    def value(self, found: Measures) -> float:
+        kept = found.kept
+        if kept is None:
+            return float("nan")
+        each = [self.of_repeat(kept.rows, r, (r.fold >= 0) & kept.rows.counted) for r in kept.repeats]
+        return float(np.mean(each))
+
+    def by_fold(self, found: Measures) -> Float:
+        kept = found.kept
+        if kept is None:
+            return np.full(len(found.sums.confusion), np.nan)
+        folds = ((r, mask & kept.rows.counted) for r in kept.repeats for mask in r.folds())
+        return np.array([self.of_repeat(kept.rows, r, mask) for r, mask in folds])
 
 
 @dataclass(frozen=True)

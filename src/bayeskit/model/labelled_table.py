@@ -56,7 +56,7 @@ class LabelledTable:
         cls, X: TableLike, y: LabelsLike, weight: WeightsLike = None, groups: object = None, least: int = 2
     ) -> LabelledTable:
         if y is None:
-            raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
+            raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         if is_outside(X):
             raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
         if isinstance(groups, str):

@@ -5,9 +5,11 @@ from typing import Any
 
 _PLACES = {
     "ArcDisplay": "network",
+    "BenefitDisplay": "stakes",
     "ComparisonDisplay": "spread",
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",
+    "CostCurveDisplay": "stakes",
     "CostDisplay": "curves",
     "CptDisplay": "heat",
     "DensityDisplay": "densities",

@@ -24,6 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
+from bayeskit.numerics.bands import BANDS, band_of
 from bayeskit.numerics.rates import Curve, curve, effective, sum_cells, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
@@ -140,10 +141,17 @@ class RocDisplay(Display):
 @document
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
-    """How often what was said with probability p came true, with Wilson's 95 % intervals of (Σw)² / Σw² rows."""
+    """How often what was said with probability p came true, in cells of equal width.
+
+    ``bands`` are Wilson's 95 % intervals of (Σw)² / Σw² rows around each share ("wilson"), what drawing rows anew gives
+    ("bootstrap"), or, around the diagonal, where shares lie in 95 % of draws if every probability is right
+    ("consistency", Bröcker and Smith 2007).
+    """
 
     cells: dict[str, Float]  # from, to, weight, effective rows, probability, right
     says: str
+    bands: str = "wilson"
+    ends: tuple[Float, Float] | None = None  # (cells,) each, of other bands than Wilson's
 
     size = (4.8, 4.6)
 
@@ -156,26 +164,40 @@ class ReliabilityDisplay(Display):
         label: Label | None = None,
         bins: int = 15,
         sample_weight: WeightsLike = None,
+        bands: str = "wilson",
     ) -> ReliabilityDisplay:
         """Of the probability of one class, or of the most probable class of each row."""
-        return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins)
+        return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins, bands)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Classifier, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
+        cls,
+        estimator: Classifier,
+        X: TableLike,
+        y: LabelsLike,
+        label: Label | None = None,
+        bins: int = 15,
+        bands: str = "wilson",
     ) -> ReliabilityDisplay:
         """Of a fitted classifier, on rows it should not have learned."""
-        return cls._of(Predictions.by(estimator, X, y), label, bins)
+        return cls._of(Predictions.by(estimator, X, y), label, bins, bands)
 
     @classmethod
-    def _of(cls, given: Predictions, label: Label, bins: int) -> ReliabilityDisplay:
+    def _of(cls, given: Predictions, label: Label, bins: int, bands: str) -> ReliabilityDisplay:
+        if bands not in BANDS:
+            raise InputError(f"bands={bands!r}: choose one of {', '.join(BANDS)}")
         if label is None:
             best = np.argmax(given.proba, axis=1)
             p, true = given.proba[np.arange(len(best)), best], best == given.codes
         else:
             p, true = given.proba[:, given.place(label)], given.codes == given.place(label)
-        table = sum_cells(p, true, given.weights, width_bins(p, bins), bins)
-        return cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
+        cell = width_bins(p, bins)
+        table = sum_cells(p, true, given.weights, cell, bins)
+        found = cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
+        if bands != "wilson":
+            low, high = band_of(bands, p, true, given.weights, cell, bins)
+            found.bands, found.ends = bands, (low[table[0] > 0], high[table[0] > 0])
+        return found
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
@@ -199,6 +221,8 @@ class ReliabilityDisplay(Display):
         )
 
     def _columns(self) -> Json:
+        if self.ends is not None:
+            return {**self.cells, "low": self.ends[0], "high": self.ends[1]}
         found = [wilson(r, w) for r, w in zip(self.cells["right"], self.cells["rows"], strict=True)]
         return {**self.cells, "low": [i.low for i in found], "high": [i.high for i in found]}
 
@@ -207,13 +231,18 @@ class ReliabilityDisplay(Display):
         ax.plot([0, 1], [0, 1], color=FAINT, lw=1)
         if len(shown["weight"]):
             size = 20 + 130 * np.sqrt(shown["weight"] / shown["weight"].max())
-            ends = [shown["right"] - shown["low"], shown["high"] - shown["right"]]
-            ax.errorbar(shown["probability"], shown["right"], np.maximum(ends, 0), fmt="none", ecolor=INK, lw=1)
+            if self.bands == "consistency":
+                middle, half = (shown["from"] + shown["to"]) / 2, 0.45 * (shown["to"] - shown["from"])
+                ax.bar(middle, shown["high"] - shown["low"], 2 * half, shown["low"], color=FAINT, alpha=0.45, lw=0)
+            else:
+                ends = [shown["right"] - shown["low"], shown["high"] - shown["right"]]
+                ax.errorbar(shown["probability"], shown["right"], np.maximum(ends, 0), fmt="none", ecolor=INK, lw=1)
             ax.scatter(shown["probability"], shown["right"], s=size, c=PALETTE[0], ec="white", zorder=3, clip_on=False)
         ax.set_aspect("equal")
         ax.set_xlim(-0.01, 1.01)
         ax.set_ylim(-0.01, 1.01)
-        tidy(ax, f"reliability of {self.says}", "probability said", "share that came true (95 % intervals)")
+        shade = "grey: 95 % if right" if self.bands == "consistency" else "95 % intervals"
+        tidy(ax, f"reliability of {self.says}", "probability said", f"share that came true ({shade})")
 
 
 @document

@@ -51,6 +51,8 @@ SHARED = {  # parameters that displays have in common
         How far the plane reaches beyond the rows, as a share of their range.""",
     "at": """mapping, optional
         Values of the columns that are not drawn; missing unless given.""",
+    "bands": """{"wilson", "consistency", "bootstrap"}, default "wilson"
+        Which 95 % bands: of each share, around the diagonal where probabilities are right, or by drawing rows anew.""",
     "bins": """int, default 15
         Cells of equal width.""",
     "costs": """mapping or matrix

@@ -53,12 +53,13 @@ def _table(found: Groups, name: str, measures: list[str]) -> str:
 def _cell(mine: Measures, measure: str, apart: Difference) -> Safe:
     score, ends = SCORES[measure], group_interval(measure, mine)
     shown = percent if score.percent else number
-    better = (apart.value > 0) == score.larger_is_better
+    value = mine.value(measure)
+    better = score.loss(value) < score.loss(value - apart.value)
     mark = "" if not apart.p < 1 - LEVEL else " ▲" if better else " ▼"
     says = f'<span title="{"better" if better else "worse"} than the other rows, p = {apart.p:.2g}">{mark}</span>'
     known = np.isfinite(ends.low) and np.isfinite(ends.high)
     between = f" <small>{_short(ends.low, score.percent)}–{_short(ends.high, score.percent)}</small>" if known else ""
-    return Safe(f"{shown(mine.value(measure))}{says if mark else ''}{between}")
+    return Safe(f"{shown(value)}{says if mark else ''}{between}")
 
 
 def _short(value: float, share: bool) -> str:

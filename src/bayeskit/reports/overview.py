@@ -155,9 +155,12 @@ def _describe_wrapper(fitted: Classifier) -> list[str]:
     if isinstance(fitted, Calibrated):
         return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
     if isinstance(fitted, RiskClassifier):
-        return ["<p>It takes the action of least expected cost.</p>"]
+        if fitted.cutoff_ is None:
+            return ["<p>It takes the action of least expected cost.</p>"]
+        label = text(fitted.classes_.tolist()[1])
+        return [f"<p>It acts on “{label}” from a probability of {fitted.cutoff_:.4g} on.</p>"]
     if isinstance(fitted, Conformal):
-        return [f"<p>{text(fitted.promise)}</p>"]
+        return [f"<p>{text(fitted.promise, 400)}</p>"]
     return []
 
 

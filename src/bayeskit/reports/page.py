@@ -29,6 +29,7 @@ from bayeskit.reports import (
     panel,
     performance,
     reduced,
+    sets,
     threshold,
 )
 from bayeskit.reports.cases import Case
@@ -196,6 +197,7 @@ def _sections(
         performance.measures(evaluation),
         performance.confusion(evaluation),
         performance.calibration(evaluation, interest),
+        sets.sets(evaluation),
         threshold.threshold(evaluation, interest),
         performance.costs(evaluation),
         groups.groups(evaluation, interest),

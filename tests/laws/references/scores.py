@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, root
+from scipy.special import expit, logit
 from scipy.stats import foldnorm, norm
 from sklearn import metrics
 
@@ -193,3 +194,25 @@ def smooth_ece(rows):
         return np.abs(sum(images) @ off).mean() - deviation
 
     return brentq(gap, 1e-3, 1, xtol=1e-14)
+
+
+def calibration_slope(rows):
+    """Cox's logistic recalibration of each class against the rest: the roots of the derivatives of its likelihood."""
+
+    def of(k, p):
+        x, y = logit(p), rows.true == k
+        off = lambda ab: rows.w * (y - expit(ab[0] + ab[1] * x))  # noqa: E731
+        return root(lambda ab: [off(ab).sum(), off(ab) @ x], [0.0, 1.0], tol=1e-13).x[1]
+
+    return np.mean([of(k, p) for k, p in enumerate(rows.p.T)])
+
+
+def calibration_intercept(rows):
+    """Where the mean of what is said equals the share that came true, by a root finder."""
+
+    def of(k):
+        said = lambda a: rows.w @ (1 / (1 + np.exp(-a) * (1 / rows.p[:, k] - 1)) - (rows.true == k))  # noqa: E731
+        return brentq(said, -20, 20, xtol=1e-14)
+
+    each = [of(k) for k in range(rows.p.shape[1])]
+    return each[1] if len(each) == 2 else max(np.abs(each))

@@ -8,16 +8,16 @@ import numpy as np
 from scipy.fft import dct, idct
 
 from bayeskit.arrays import Bool, Float
-from bayeskit.evaluation.score import Score
+from bayeskit.evaluation.score import KeptScore
 
 if TYPE_CHECKING:
-    from bayeskit.evaluation.measures import Measures
     from bayeskit.evaluation.out_of_fold import Repeat
+    from bayeskit.model.labelled_table import Rows
 
 CELLS = 1024  # of the grid that probabilities are put on
 
 
-class SmoothECE(Score):
+class SmoothECE(KeptScore):
     """The integral of |mean of (right - top probability) K(t, top probability)| over t, K a normal kernel reflected at
     0 and 1 whose deviation is the error itself (Błasiok and Nakkiran 2023).
 
@@ -30,23 +30,8 @@ class SmoothECE(Score):
     topic = "calibration"
     larger_is_better = False
 
-    def value(self, found: Measures) -> float:
-        kept = found.kept
-        if kept is None:
-            return float("nan")
-        return float(np.mean([self._of_rows(found, trial, trial.fold >= 0) for trial in kept.repeats]))
-
-    def by_fold(self, found: Measures) -> Float:
-        if found.kept is None:
-            return np.full(len(found.sums.confusion), np.nan)
-        trials = found.kept.repeats
-        return np.array([self._of_rows(found, trial, mask) for trial in trials for mask in trial.folds()])
-
-    def _of_rows(self, found: Measures, trial: Repeat, mask: Bool) -> float:
-        assert found.kept is not None
-        rows = found.kept.rows
-        mask = mask & rows.counted
-        p, weights = trial.proba[mask], rows.weights[mask]
+    def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
+        p, weights = repeat.proba[mask], rows.weights[mask]
         best = np.argmax(p, axis=1)
         return smooth_error(p[np.arange(len(p)), best], best == rows.codes[mask], weights)
 

@@ -1,0 +1,46 @@
+"""Calibration slope: whether log-odds are as far apart as they should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayeskit.arrays import Bool
+from bayeskit.evaluation.intervals import no_interval
+from bayeskit.evaluation.out_of_fold import class_lines
+from bayeskit.evaluation.recalibration import mean_line, slope
+from bayeskit.evaluation.score import KeptScore, unless_grouped
+from bayeskit.numerics.rates import Interval
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.measures import Measures
+    from bayeskit.evaluation.out_of_fold import Repeat
+    from bayeskit.model.labelled_table import Rows
+
+
+class CalibrationSlope(KeptScore):
+    """b of log-odds that came true = a + b log-odds said (Cox 1958), the mean over classes against the rest.
+
+    Below 1 the model is too sure. With two classes it is that of rms' val.prob. Known where rows are kept.
+    """
+
+    name = "calibration_slope"
+    title = "Calibration slope"
+    meaning = "1 is right; below it the model is too sure, above not sure enough"
+    topic = "calibration"
+    larger_is_better = False
+    ideal = 1.0
+    limits = (-np.inf, np.inf)
+
+    def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
+        return mean_line(class_lines(slope, rows, repeat, mask)).value
+
+    @unless_grouped
+    def interval(self, found: Measures) -> Interval:
+        kept = found.kept
+        if kept is None:
+            return no_interval("rows are not kept")
+        first = kept.repeats[0]  # more repeats bring no more rows
+        line = mean_line(class_lines(slope, kept.rows, first, (first.fold >= 0) & kept.rows.counted))
+        return line.around(self.value(found), found.rows, found.design_effect)
