@@ -160,13 +160,13 @@ def test_summary_names_every_candidate_and_why_it_was_left_out():
 
 def test_every_candidate_is_tried_somewhere_and_none_fails():
     """A candidate that raises an error is left out with a line of the summary, so that it must be looked for."""
-    known = candidates(None, "missing", ["x"])
+    known = candidates(None, "missing", ["x"], 100)
     assert len({c.name for c in known}) == len(known), "two candidates have the same name"
-    lines = [line for n in (160, 720) for line in bk.AutoBayes().fit(*mixed(n)).summary().lines]
+    lines = [line for n in (160, 1_010) for line in bk.AutoBayes().fit(*mixed(n)).summary().lines]
     assert [line for line in lines if line.why.startswith("failed")] == []
     tried = {line.name.removesuffix(", weighted") for line in lines if np.isfinite(line.loss)}
     wanted = {name for c in known for name in ([f"{k} {c.name}" for k in c.sizes] or [c.name])}
-    assert wanted - tried == set(), "mixed(160) and mixed(720) have no use for them: give this test a table that has"
+    assert wanted - tried == set(), "mixed(160) and mixed(1_010) have no use for them: give this test a table that has"
 
 
 def test_evaluation_chooses_anew_in_every_fold():
@@ -209,7 +209,7 @@ def test_the_target_may_be_named_and_stay_in_the_table():
 def test_fast_pools_by_weights_that_are_known_beforehand():
     table, y = mixed()
     model = bk.AutoBayes(fast=True).fit(table, y)
-    weights = {"corrected naive": 0.45, "forest": 0.35, "15 nearest": 0.3, "shrunk normal on scores": 0.08}
+    weights = {"corrected naive": 0.55, "forest": 0.35 / 0.9 * 1.1, "shrunk normal on scores": 0.1 / 0.9 * 1.1}
     assert [m.name for m in model.members_] == list(weights)
     counts = pd.Series(y).value_counts().sort_index()
     share = ((counts + 0.5) / (counts + 0.5).sum()).to_numpy()
@@ -221,7 +221,20 @@ def test_fast_pools_by_weights_that_are_known_beforehand():
     np.testing.assert_allclose(model.predict_proba(table), np.exp(log_softmax(score, axis=1)), rtol=1e-9, atol=1e-12)
     assert "not judged" in str(model.summary())
     levels = bk.AutoBayes(fast=True).fit(table[["colour"]], y)  # no numbers: the others count more
-    assert levels.pool_.weight.sum() == pytest.approx(1.18)
+    assert levels.pool_.weight.sum() == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(("rows", "names"), [(1_200, 4), (15_000, 1)])
+def test_of_many_rows_a_fast_pool_has_boosted_trees(rows, names):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 2))
+    y = x[:, 0] * x[:, 1] > 0
+    model = bk.AutoBayes(fast=True).fit(x, y)
+    assert [m.name for m in model.members_].count("boosted trees") == 1
+    assert len(model.members_) == names
+    if names == 1:
+        assert model.pool_.weight.tolist() == [1.0]
+    assert model.score(x, y) > 0.95
 
 
 def test_progress_is_told_and_time_ends_the_trying():

@@ -188,6 +188,23 @@ def test_many_levels_and_cuts_of_a_graph_are_found():
     agree(run_onnx(bk.export(model, "onnx"), asked)[1], model.predict_proba(asked), slice(None))
 
 
+def test_a_graph_of_many_columns_is_short():
+    """One formula for all columns of a family, whose cuts and levels are not equally many."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 150)
+    rows = {f"n{j}": rng.normal(y * 0.2, 1) for j in range(300)}
+    rows |= {f"h{j}": rng.gamma(2 + y, 1, 150).round(j % 3) for j in range(100)}
+    rows |= {f"c{j}": np.array(list("abcdef"))[rng.integers(0, 2 + j % 5, 150)] for j in range(300)}
+    families = {f"h{j}": "Histogram(bins='mdlp')" if j % 2 else "Histogram(bins=40)" for j in range(100)}
+    model = bk.NaiveBayes(families=families).fit(pd.DataFrame(rows), y)
+    asked = pd.DataFrame(rows).head(40)
+    asked.iloc[:20, ::7] = None
+    asked.loc[3, "n5"], asked.loc[4, "c3"] = 1e300, "never"
+    made = bk.export(model, "onnx")
+    assert len(pytest.importorskip("onnx").load_from_string(made).graph.node) < 1500
+    agree(run_onnx(made, asked)[1], model.predict_proba(asked), slice(None))
+
+
 def test_pipelines_are_converted():
     skl2onnx = pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
@@ -406,6 +423,13 @@ def test_settings_that_make_no_sense_are_refused(settings, match):
 def test_what_is_no_model_is_refused():
     with pytest.raises(TypeError, match="fitted classifier of this library"):
         bk.export("model", "python")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgresql", "spark"])
+def test_more_columns_than_a_query_can_have_are_refused(dialect):
+    model = bk.NaiveBayes().fit(np.random.default_rng(0).normal(size=(6, 2000)), ["a", "b"] * 3)
+    with pytest.raises(InputError, match=r"2,000 columns.*onnx, javascript or python.*FeatureSelector"):
+        bk.export(model, "sql", dialect=dialect, source="t")
 
 
 def test_ten_thousand_levels_are_joined():

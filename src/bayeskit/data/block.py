@@ -83,18 +83,17 @@ class Columns:
     @cached_property
     def _places(self) -> tuple[NDArray[np.uint64], Int]:
         assert not isinstance(self.arrays, Sparse)  # asked of ``dense``
-        if isinstance(self.arrays, np.ndarray):
-            start, down, across = self.arrays.ctypes.data, *self.arrays.strides
-            address = start + across * np.arange(self.arrays.shape[1], dtype=np.int64)
-            stride = np.full(self.arrays.shape[1], down, dtype=np.int64)
-        else:
-            address = np.array([a.ctypes.data for a in self.arrays], dtype=np.int64)
-            stride = np.array([a.strides[0] for a in self.arrays], dtype=np.int64)
-        if self.pick is not None:
-            hole = self.pick < 0
-            address = np.where(hole, _NAN.ctypes.data, address[self.pick] if len(address) else 0)
-            stride = np.where(hole, 0, stride[self.pick] if len(stride) else 0)
-        return address.astype(np.uint64), stride
+        arrays, pick = self.arrays, self.pick
+        if isinstance(arrays, np.ndarray):
+            start, down, across = arrays.ctypes.data, *arrays.strides
+            which = np.arange(arrays.shape[1]) if pick is None else pick
+            address = np.where(which < 0, _NAN.ctypes.data, start + across * which)
+            stride = np.where(which < 0, 0, down)
+        else:  # only those that are asked for: one of many columns must not cost as much as all
+            chosen = arrays if pick is None else [_NAN if j < 0 else arrays[j] for j in pick.tolist()]
+            address = np.array([a.ctypes.data for a in chosen], dtype=np.int64)
+            stride = np.array([0 if a is _NAN else a.strides[0] for a in chosen], dtype=np.int64)
+        return address.astype(np.uint64), stride.astype(np.int64)
 
     @staticmethod
     def concatenate(parts: Sequence[Columns]) -> Columns:

@@ -62,9 +62,8 @@ class CrossFitter:
             yield self._of_size(k, found[:, i])
 
     def unjudged(self) -> CandidatePrediction:
-        """The one member that stands in a pool that is not judged: neighbours by the middle number of them."""
-        sizes, nothing = self.candidate.sizes, np.empty((0, len(self.plan.known.classes)))
-        found = self._of_size(sizes[len(sizes) // 2], nothing) if sizes else self._without_weights(nothing)
+        """The member that stands in a pool that is not judged."""
+        found = self._without_weights(np.empty((0, len(self.plan.known.classes))))
         return replace(found, share=self.candidate.share)
 
     def predict_weighted(self) -> Iterator[CandidatePrediction]:

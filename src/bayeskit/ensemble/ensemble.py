@@ -59,8 +59,7 @@ class Search:
             else:
                 found.append(candidate)
         if self.fast:
-            few = facts.rows <= QUICK
-            found = [c for c in found if c.share] if few else [replace(found[0], plain=False, share=0.0)]
+            found = _quick(found, facts.rows)
         return found[: self.max_candidates], skipped
 
 
@@ -281,6 +280,13 @@ def _ask(member: Member, row: Block) -> Float:
     """log P(class | row) of a row that is coded as the member's view shows it: (1, K)."""
     model = member.classifier.model_
     return BatchPredictor.of_row(model, in_codes_of(model, row)).log_posterior()
+
+
+def _quick(found: Sequence[Candidate], rows: float) -> list[Candidate]:
+    """Those of a pool that is not judged: of many rows one, and if that cannot help the first, with fitted weights."""
+    if rows <= QUICK:
+        return [candidate for candidate in found if candidate.share]
+    return [c for c in found if c.alone][:1] or [replace(found[0], plain=False, share=0.0)]
 
 
 def _heaviest_first(evaluated: Sequence[CandidatePrediction], pool: Pool) -> list[CandidatePrediction]:

@@ -16,7 +16,7 @@ MEMBER, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are take
 SILENT = 1e-3  # a weight below which a member is dropped
 ROUNDING = 1e-13  # share of what terms say
 FAR = 1e6  # nats: what a single term can say at most
-UNJUDGED = 1.18  # sum of the weights of a pool that is not judged
+UNJUDGED = 1.1  # sum of the weights of several members that are not judged
 SPARED = 5e-4  # nats per row that dropping the faintest members may cost altogether
 
 
@@ -135,7 +135,7 @@ class Pool:
     @classmethod
     def unjudged(cls, shares: Float, classes: int) -> Pool:
         """With weights that are known beforehand, and no bias; where members are missing, the others count more."""
-        weight = shares * (UNJUDGED / shares.sum())
+        weight = shares * ((UNJUDGED if len(shares) > 1 else 1.0) / shares.sum())
         pulls = np.repeat([PULL, BIAS], [len(weight), classes])
         return cls(weight, np.zeros(classes), np.zeros(len(weight)), np.diag(pulls))
 

@@ -34,7 +34,7 @@ from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
 from bayeskit.ensemble.views import READER
 from bayeskit.errors import InputError, MergeError, ModelFileError
-from bayeskit.estimators.candidates import candidates
+from bayeskit.estimators.candidates import FEWER, TREES, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.learner import (
@@ -78,8 +78,9 @@ class AutoBayes(Wrapper):
     Parameters
     ----------
     fast : bool, default False
-        Pool a corrected naive Bayes, a forest, neighbours and a shrunk normal by weights that are known beforehand:
-        nothing is judged. Above 14,000 rows take one weighted KDB alone.
+        Pool a corrected naive Bayes, a forest, a shrunk normal and, above 1,000 rows, boosted trees by weights that are
+        known beforehand: nothing is judged. Above 14,000 rows take boosted trees alone, or one weighted KDB where they
+        would take too long.
     time_budget : float, optional
         Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
         ``summary()`` tells; the first that can be fitted is not. What is in time depends on the machine, so that the
@@ -144,7 +145,8 @@ class AutoBayes(Wrapper):
         deadline = Deadline.within(self.time_budget)
         reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs)
         limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state, self.portable
-        search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
+        trees = FEWER if self.fast else TREES
+        search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed, trees), *limits)
         found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
             warn_of_identifiers(found.reader.model_)

@@ -13,14 +13,18 @@ from bayeskit.estimators.naive import NaiveBayes
 DEEP = 700  # rows from which columns are joined by threes, and have four parents
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
-TREES = 100  # of the forest
-SLOPES = 10_000  # columns times classes up to which trees are boosted
+TREES, FEWER = 100, 50  # of the forest; where a pool is fast
+BOOSTED = 1_000  # rows from which trees are boosted
+SLOPES = 10_000  # columns times classes up to which they are
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
-def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
-    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level."""
+def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str], trees: int) -> tuple[Candidate, ...]:
+    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level.
+
+    The forest has so many ``trees``.
+    """
     shared: Json = {"kinds": kinds, "unseen": unseen}
     levels = dict.fromkeys(holed, "level") if holed else "skip"
 
@@ -41,7 +45,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         ),
         Candidate(
             "forest",
-            lambda: bayeskit.ProbabilityForest(trees=TREES, missing=levels, **shared),
+            lambda: bayeskit.ProbabilityForest(trees=trees, missing=levels, **shared),
             cost=3.0,
             share=0.35,
         ),
@@ -50,11 +54,13 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             lambda: bayeskit.BoostedTrees(missing=levels, **shared),
             cost=3.0,
             helps=_many,
+            share=0.5,
+            alone=True,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, share=0.3, portable=False),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, portable=False),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_need_numbers
         ),
@@ -64,7 +70,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
             view="scores",
             counts="normal",
             helps=_need_numbers,
-            share=0.08,
+            share=0.1,
         ),
         Candidate(
             "sets of up to three columns",
@@ -86,8 +92,10 @@ def _narrow(facts: Facts) -> str:
 
 
 def _many(facts: Facts) -> str:
-    if facts.rows <= DEEP:
-        return f"trees that correct each other need {DEEP} rows"
+    if facts.rows <= BOOSTED:
+        return f"trees that correct each other need {BOOSTED:,} rows"
+    if facts.columns > PAIRED:
+        return f"more than {PAIRED} columns take too long where trees correct each other"
     cells = facts.columns * facts.classes
     return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
 

@@ -8,8 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.pipeline import Pipeline
 
 from bayeskit.arrays import Array, ArrayLike, Bool, Classifier, CostsLike, Float, Frame, Int, Label
 from bayeskit.data.frame import TableRepr, frame
@@ -149,6 +147,9 @@ def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: 
 
 def _decider(model: Classifier) -> Any:
     """Who decides otherwise than for the most probable class, if anyone does."""
+    from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV  # slow to load
+    from sklearn.pipeline import Pipeline
+
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     kinds = (Decider, FixedThresholdClassifier, TunedThresholdClassifierCV)
     return last if isinstance(last, kinds) else None

@@ -23,6 +23,7 @@ class Dialect:
     fence: str = " LIMIT 9223372036854775807"  # ends a subquery that must not be merged with the query around it
     longest: int = 10**9  # bytes of a name
     columns: int = 100_000  # of a SELECT
+    inputs: int = 1000  # columns of a model beyond which planning takes minutes
 
     def identifier(self, name: str) -> str:
         """A name, quoted."""
@@ -150,6 +151,7 @@ class Sqlite(Relational):
     double: str = "REAL"
     fence: str = " LIMIT -1"
     columns: int = 1900
+    inputs: int = 1900
 
     def largest(self, each: Sequence[str], name: str = "max") -> str:
         return super().largest(each, name)
@@ -188,6 +190,7 @@ class Postgresql(Relational):
     fence: str = " OFFSET 0"
     longest: int = 63
     columns: int = 1600
+    inputs: int = 1600
 
     def text(self, value: str) -> str:
         quoted = super().text(value)

@@ -14,12 +14,14 @@ from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.errors import InputError
 from bayeskit.portable.nodes import Kernel
 from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
+from bayeskit.targets.alike import Alike
 from bayeskit.targets.expand import log_posterior
 from bayeskit.targets.graph import Graph
 from bayeskit.targets.trees import add_shares
 
 OPSET, ML_OPSET, IR = 18, 3, 8
 START = b"\x08\x08\x12\x08bayeskit"  # of a file: the version of the format, and who wrote it
+LAST = np.array([-1])  # the axis of the classes
 FEW = 32  # cuts that are compared one by one; more are halved
 LABEL, PROBABILITIES = "label", "probabilities"  # as sklearn-onnx names them
 
@@ -39,19 +41,20 @@ class Writer:
         if not program.columns:
             raise Unportable("it has no column, and a graph counts rows by them")
         self.program, self.graph, self.inputs, self.missing = program, graph, inputs, missing
-        self.made: list[Tensor] = []
+        self.made: dict[int, Tensor] = {}
         self.codes: dict[int, Tensor] = {}
 
     def write(self, names: tuple[str, str]) -> None:
         """Add everything up to the label and the probabilities, of these names."""
         steps, graph = Steps(), self.graph
         root = steps.add(log_posterior(self.program))
-        for step in steps.made:
-            self.made.append(self._step(step))
+        alike = Alike.of(steps.made, root)
+        for i in alike.needed:
+            self.made[i] = self._sum(steps.made[i][0], alike, i) if i in alike.groups else self._step(steps.made[i])
         k, add, constant = len(self.program.classes), graph.add, graph.constant
         rows = add("Shape", self.inputs[0], start=0, end=1)
         shape = add("Concat", rows, constant(np.array([k])), axis=0)
-        score = add("Expand", self._number(self.made[root]), shape)
+        score = add("Expand", self.number(self.made[root]), shape)
         share = add("Exp", add("Sub", score, add("ReduceMax", score, self._axis, keepdims=1)))
         proba = add("Div", share, add("ReduceSum", share, self._axis, keepdims=1))
         best = add("ArgMax", proba, axis=1, keepdims=0)
@@ -68,21 +71,35 @@ class Writer:
         else:
             add("Where", flat, constant(none), said, output=names[0])
 
+    def _sum(self, op: str, alike: Alike, i: int) -> Tensor:
+        """A sum, or a peak, of many: those that are alike are computed together."""
+        single, groups = alike.groups[i]
+        parts = [self.number(self.made[a]) for a in single]
+        for members in groups:
+            every = Stack(self, alike, len(members)).value(tuple(members)).name
+            by = "ReduceSum" if op == "add" else "ReduceMax"
+            if op == "peak":  # whichever are missing
+                every = self.graph.add("Where", self.graph.add("IsNaN", every), self.graph.constant(-np.inf), every)
+            parts.append(self.graph.add(by, every, self.graph.constant(np.array([1])), keepdims=0))
+        return Tensor(FORMULAS[op](self.graph, *parts))
+
     @property
     def _axis(self) -> str:
-        return self.graph.constant(np.array([1]))
+        return self.graph.constant(LAST)
 
     def _refused(self) -> str | None:
         """Where the model would refuse a row."""
-        add, found = self.graph.add, []
-        for j, column in enumerate(self.program.columns):
-            if column.numeric:
-                found.append(add("IsInf", self.inputs[j]))
-            elif column.known_only:
-                found.append(add("Equal", self._code(j).name, self.graph.constant(-2.0)))
-        return reduce(lambda a, b: add("Or", a, b), found) if found else None
+        add, columns, found = self.graph.add, self.program.columns, []
+        if numbers := [self.inputs[j] for j, column in enumerate(columns) if column.numeric]:
+            found.append(add("IsInf", add("Concat", *numbers, axis=1)))
+        if known := [self.code(j).name for j, column in enumerate(columns) if column.known_only]:
+            found.append(add("Equal", add("Concat", *known, axis=1), self.graph.constant(-2.0)))
+        if not found:
+            return None
+        bad = add("Concat", *(add("Cast", flags, to=6) for flags in found), axis=1)  # 6 is int32
+        return add("Cast", add("ReduceMax", bad, self._axis, keepdims=1), to=9)
 
-    def _number(self, tensor: Tensor) -> str:
+    def number(self, tensor: Tensor) -> str:
         return self.graph.add("Cast", tensor.name, to=11) if tensor.truth else tensor.name  # 11 is double
 
     def _truth(self, tensor: Tensor) -> str:
@@ -90,7 +107,8 @@ class Writer:
 
     # -- columns ----------------------------------------------------------------------------------
 
-    def _code(self, j: int) -> Tensor:
+    def code(self, j: int) -> Tensor:
+        """The code of a column, a double."""
         if j not in self.codes:
             self.codes[j] = self._look_up(self.program.columns[j], self.inputs[j])
         return self.codes[j]
@@ -127,28 +145,32 @@ class Writer:
         if op == "number":
             return Tensor(self.inputs[args[0]])
         if op == "code":
-            return self._code(args[0])
+            return self.code(args[0])
         if op == "constant":
             return Tensor(constant(np.array(args[0], dtype=np.float64).reshape(1, -1)))
         if op == "take":
-            return Tensor(self._take(self._number(self.made[args[0]]), args[1].numbers))
+            return Tensor(self._take(self.number(self.made[args[0]]), args[1].numbers))
         if op == "place":
-            return Tensor(self._place(self._number(self.made[args[0]]), args[1].numbers))
+            return Tensor(self._place(self.number(self.made[args[0]]), args[1].numbers))
         if op == "kernels":
-            return Tensor(self._kernels(args[0], self._number(self.made[args[1]])))
+            return Tensor(self._kernels(args[0], self.number(self.made[args[1]])))
         if op == "forest":
-            return Tensor(add_shares(args[0], graph, [self._rows(self._number(self.made[i])) for i in args[1:]]))
+            return Tensor(add_shares(args[0], graph, [self._rows(self.number(self.made[i])) for i in args[1:]]))
         if op == "class":
-            whole = self._number(self.made[args[0]])
-            return Tensor(add("Gather", whole, constant(np.array([args[1]])), axis=1))
-        given = [self.made[i] for i in args]
+            whole = self.number(self.made[args[0]])
+            return Tensor(add("Gather", whole, constant(np.array([args[1]])), axis=-1))
+        return self.apply(op, [self.made[i] for i in args])
+
+    def apply(self, op: str, given: Sequence[Tensor]) -> Tensor:
+        """An operation on tensors."""
+        graph, add = self.graph, self.graph.add
         if op in ("and", "or"):
             return Tensor(add(op.capitalize(), *map(self._truth, given)), True)
         if op == "not":
             return Tensor(add("Not", self._truth(given[0])), True)
         if op == "where":
-            return Tensor(add("Where", self._truth(given[0]), *map(self._number, given[1:])))
-        x = [self._number(tensor) for tensor in given]
+            return Tensor(add("Where", self._truth(given[0]), *map(self.number, given[1:])))
+        x = [self.number(tensor) for tensor in given]
         if op in CONDITIONS:
             return Tensor(add(CONDITIONS[op], *x), True)
         if op in SIMPLE:
@@ -161,24 +183,40 @@ class Writer:
         return self.graph.add("Expand", x, self.graph.add("Concat", rows, self.graph.constant(np.array([1])), axis=0))
 
     def _take(self, index: str, numbers: Float) -> str:
-        add, constant = self.graph.add, self.graph.constant
-        lines = np.ascontiguousarray(numbers, dtype=np.float64).reshape(len(numbers), -1)
+        return self.take(index, [numbers])
+
+    def take(self, index: str, tables: Sequence[Float]) -> str:
+        """Lines of a table by places (n, 1), or of one table for each of (n, J, 1)."""
+        add, constant, many = self.graph.add, self.graph.constant, len(tables) > 1
+        each = [np.ascontiguousarray(t, dtype=np.float64).reshape(len(t), -1) for t in tables]
+        sizes = np.array([len(lines) for lines in each], dtype=np.float64)
         low = add("Where", add("GreaterOrEqual", index, constant(0.0)), index, constant(0.0))  # NaN is 0
-        at = add("Cast", add("Min", low, constant(float(len(lines) - 1))), to=7)  # 7 is int64
-        return add("Gather", constant(lines), add("Squeeze", at, self._axis), axis=0)
+        at = add("Min", low, constant(sizes.reshape(-1, 1) - 1 if many else sizes[0] - 1))
+        if many:
+            at = add("Add", at, constant((np.cumsum(sizes) - sizes).reshape(-1, 1)))
+        whole = add("Squeeze", add("Cast", at, to=7), self._axis)  # 7 is int64
+        return add("Gather", constant(np.concatenate(each)), whole, axis=0)
 
     def _place(self, x: str, cuts: Float) -> str:
-        """How many cuts lie below x."""
-        add, constant = self.graph.add, self.graph.constant
-        if len(cuts) <= FEW:
-            below = add("Cast", add("Less", constant(cuts.reshape(1, -1)), x), to=11)
+        return self.place(x, [cuts])
+
+    def place(self, x: str, cuts: Sequence[Float]) -> str:
+        """How many cuts lie below numbers (n, 1), or below (n, J, 1), each with cuts of its own."""
+        add, constant, most = self.graph.add, self.graph.constant, max(map(len, cuts))
+        half = 1 << (max(most, 1).bit_length() - 1)
+        padded = np.full((len(cuts), most if most <= FEW else 2 * half), np.inf)
+        for j, own in enumerate(cuts):
+            padded[j, : len(own)] = own
+        if most <= FEW:
+            below = add("Cast", add("Less", constant(padded), x), to=11)
             return add("ReduceSum", below, self._axis, keepdims=1)
-        half = 1 << (len(cuts).bit_length() - 1)
-        padded = np.concatenate([cuts, np.full(2 * half - len(cuts), np.inf)]).reshape(-1, 1)
-        at = constant([[0.0]])
+        at, tables = constant([[0.0]]), list(padded[..., None])
         while half:
             on = add("Add", at, constant(float(half)))
-            below = add("Less", self._take(add("Sub", on, constant(1.0)), padded), x)
+            asked = add("Sub", on, constant(1.0))
+            if len(cuts) > 1:  # a place for each column
+                asked = add("Add", asked, constant(np.zeros((1, len(cuts), 1))))
+            below = add("Less", self.take(asked, tables), x)
             at, half = add("Where", below, on, at), half // 2
         return at
 
@@ -189,9 +227,45 @@ class Writer:
         return _together(self.graph, add("Sub", constant(kernel.log_weight.reshape(1, -1)), near))
 
 
+class Stack:
+    """Steps that are alike, each of another column: (n, J, 1) or (n, J, K) in place of (n, 1) or (n, K)."""
+
+    def __init__(self, writer: Writer, alike: Alike, size: int) -> None:
+        self.writer, self.alike, self.size = writer, alike, size
+        self.known: dict[tuple[int, ...], Tensor] = {}
+
+    def value(self, places: tuple[int, ...]) -> Tensor:
+        """Of the steps at some places."""
+        if places not in self.known:
+            self.known[places] = self._value(places)
+        return self.known[places]
+
+    def _value(self, places: tuple[int, ...]) -> Tensor:
+        writer, made = self.writer, self.alike.made
+        graph, axis = writer.graph, writer.graph.constant(np.array([1]))
+        if places[0] in self.alike.groups:  # one for all of them
+            whole = writer.made[places[0]]
+            return Tensor(graph.add("Unsqueeze", whole.name, axis), whole.truth)
+        steps = [made[i] for i in places]
+        op, *args = steps[0]
+        if op == "constant":
+            return Tensor(graph.constant(np.array([np.reshape(step[1], -1) for step in steps], dtype=np.float64)[None]))
+        if op in ("number", "code"):
+            each = [writer.inputs[s[1]] if op == "number" else writer.code(s[1]).name for s in steps]
+            return Tensor(graph.add("Unsqueeze", graph.add("Concat", *each, axis=1), graph.constant(np.array([2]))))
+        first = writer.number(self.value(tuple(step[1] for step in steps)))
+        if op == "take":
+            return Tensor(writer.take(first, [step[2].numbers for step in steps]))
+        if op == "place":
+            return Tensor(writer.place(first, [step[2].numbers for step in steps]))
+        if op == "class":
+            return Tensor(graph.add("Gather", first, graph.constant(np.array([args[1]])), axis=-1))
+        return writer.apply(op, [self.value(tuple(step[k] for step in steps)) for k in range(1, len(args) + 1)])
+
+
 def _together(graph: Graph, x: str) -> str:
     """log of the sum of exponentials over the second axis."""
-    add, constant, axis = graph.add, graph.constant, graph.constant(np.array([1]))
+    add, constant, axis = graph.add, graph.constant, graph.constant(LAST)
     top = add("ReduceMax", x, axis, keepdims=1)
     top = add("Where", add("IsInf", top), constant(0.0), top)
     return add("Add", top, add("Log", add("ReduceSum", add("Exp", add("Sub", x, top)), axis, keepdims=1)))
@@ -212,7 +286,7 @@ def _peak(graph: Graph, *x: str) -> str:
     """The largest of all numbers of all classes, whichever are missing."""
     add, low = graph.add, graph.constant(-np.inf)
     each = [add("Where", add("IsNaN", v), low, v) for v in x]
-    tops = [add("ReduceMax", v, graph.constant(np.array([1])), keepdims=1) for v in each]
+    tops = [add("ReduceMax", v, graph.constant(LAST), keepdims=1) for v in each]
     return reduce(lambda a, b: add("Max", a, b), tops)
 
 
@@ -260,7 +334,7 @@ def _stirling(graph: Graph, x: str) -> str:
 
 def _stack(graph: Graph, *x: str) -> str:
     """One number for each class; constants have one row."""
-    return graph.add("Concat", *x, axis=1)
+    return graph.add("Concat", *x, axis=-1)
 
 
 CONDITIONS = {"lt": "Less", "le": "LessOrEqual", "eq": "Equal", "missing": "IsNaN"}
@@ -271,8 +345,8 @@ SIMPLE = {
 FORMULAS: Mapping[str, Callable[..., str]] = {
     "add": lambda graph, *x: reduce(lambda a, b: graph.add("Add", a, b), x),
     "square": lambda graph, x: graph.add("Mul", x, x),
-    "largest": lambda graph, x: graph.add("ReduceMax", x, graph.constant(np.array([1])), keepdims=1),
-    "least": lambda graph, x: graph.add("ReduceMin", x, graph.constant(np.array([1])), keepdims=1),
+    "largest": lambda graph, x: graph.add("ReduceMax", x, graph.constant(LAST), keepdims=1),
+    "least": lambda graph, x: graph.add("ReduceMin", x, graph.constant(LAST), keepdims=1),
     "together": _together, "logsum": _logsum, "peak": _peak, "log1p": _log1p, "deviance": _deviance,
     "stirling": _stirling, "stack": _stack,
 }  # fmt: skip

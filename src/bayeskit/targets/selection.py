@@ -37,8 +37,11 @@ class Selection:
         if isinstance(self.reasons, bool) or not isinstance(self.reasons, int) or self.reasons < 0:
             raise InputError(f"reasons={self.reasons!r}: give a number of columns")
         inputs = len(self.program.columns)
-        if inputs + len(self.keep) > self.dialect.columns:
-            raise Unportable(f"its {inputs:,} columns are more than a query of {self.dialect.name} can have")
+        if inputs + len(self.keep) > self.dialect.columns or inputs > self.dialect.inputs:
+            raise Unportable(
+                f"its {inputs:,} columns are more than the {self.dialect.inputs:,} of a query of {self.dialect.name}; "
+                "export it to onnx, javascript or python, which take thousands, or keep fewer columns (FeatureSelector)"
+            )
 
     @property
     def _probabilities(self) -> list[str]:

@@ -13,6 +13,7 @@ from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.portable.nodes import Forest, Kernel
 from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
 from bayeskit.portable.symbol import Table, Value
+from bayeskit.targets.alike import arguments
 from bayeskit.targets.dialect import LOG_ZERO, Dialect, bound
 from bayeskit.targets.trees import pack, select_shares
 
@@ -391,14 +392,6 @@ def stirling(x: str, number: Any) -> str:
     whole = f"({far} + {half}) * ln({far}) - {far} + {series(far)}"
     low = f"{whole} - ln({rising}) - ({x} + {half}) * ln({x}) + {x}"
     return f"(CASE WHEN {x} >= {number(15.0)} THEN {series(x)} WHEN {x} > 0 THEN {low} END)"
-
-
-def arguments(step: Step) -> list[int]:
-    """The steps that a step needs."""
-    op, *args = step
-    if op in ("number", "code", "constant"):
-        return []
-    return args[:1] if op == "class" else [a for a in args if isinstance(a, int)]
 
 
 def guards_of(made: Sequence[Step], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
