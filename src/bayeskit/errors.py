@@ -3,8 +3,8 @@
 They derive from the built-in that scikit-learn's contract expects in their place.
 """
 
+import inspect
 import os
-import sys
 import warnings
 
 PACKAGE = os.path.join(os.path.dirname(__file__), "")
@@ -76,7 +76,7 @@ class ImpossibleEvidence(NetworkError):
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Tell of it at the line of the user's that led here: the nearest one outside this package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
