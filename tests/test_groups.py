@@ -197,6 +197,33 @@ def test_the_worst_segment_is_found_and_tested(found, rows):
     assert worst.p >= p
 
 
+def test_segments_that_repeat_worse_ones_are_left_out(found, rows):
+    table, _, _ = rows
+    every = found.worst_segments(columns=["sex", "region", "age"], most=99)
+    different = found.worst_segments(columns=["sex", "region", "age"], most=99, overlap=0.4)
+    listed, wanted = np.zeros(len(table), dtype=bool), []
+    for s in every.found:  # all are of levels
+        inside = np.all([(table[name] == group).to_numpy() for name, group in s.where], axis=0)
+        assert inside.sum() == s.rows
+        if (inside & listed).sum() <= 0.4 * s.rows:
+            wanted.append(s)
+            listed |= inside
+    assert len(wanted) < len(every)
+    assert different.found == tuple(wanted)
+    assert (different.tested, different.compared) == (every.tested, every.compared)
+
+
+def test_segments_that_were_not_compared_are_not_counted_as_compared():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 300)
+    columns = {f"c{j}": rng.choice(list("uv"), 300) for j in range(30)}
+    found = bk.evaluate(bk.NaiveBayes(), {"x": y + rng.normal(size=300), **columns}, y).worst_segments(
+        columns=list(columns)
+    )
+    assert found.compared == 2 * 30 + 4 * 20 * 19 // 2  # in twos the 20 whose groups differ most
+    assert found.tested == 2 * 30 + 4 * 30 * 29 // 2
+
+
 def test_losses_are_tested_by_welch(found, rows):
     table, y, _ = rows
     loss = -np.log(found.proba[np.arange(1200), y])
@@ -273,6 +300,7 @@ def test_a_cost_curve_is_the_mean_cost_of_the_decisions_taken(found, rows):
         (lambda e, X, y: e.groups["age"], "not grouped by 'age'"),
         (lambda e, X, y: e.groups.fairness("sex", 7), "label 7 is not a class"),
         (lambda e, X, y: e.worst_segments("auc"), "mean over rows .*log_loss"),
+        (lambda e, X, y: e.worst_segments(overlap=2), "overlap=2: give a share"),
         (lambda e, X, y: e.worst_segments(columns=["q"]), "'q' is no column"),
         (lambda e, X, y: e.decision_curve(1, [0.0]), "between 0 and 1"),
         (lambda e, X, y: e.decision_curve(5), "label 5 is not a class"),

@@ -89,6 +89,27 @@ def test_costs_are_judged(tmp_path):
     assert re.search(r"single action for all rows, drop, would have cost 1\.0000", outline.text)  # 3 * 50 / 150
 
 
+def test_actions_by_costs_are_told_apart_from_the_most_probable_class(tmp_path):
+    rng = np.random.default_rng(4)
+    y = np.where(rng.random(300) < 0.3, "bad", "good")
+    X = rng.normal((y == "bad") * 1.0, 1.0)[:, None]
+    costs = {"bad": {"refuse": 0, "lend": 5}, "good": {"refuse": 1, "lend": 0}}
+    found = bk.evaluate(bk.NaiveBayes(), X, y, costs=costs)
+    page = bk.report(found, tmp_path / "p.html", interest="bad").read_text("utf-8")
+    refused = found.proba[:, 0] * 5 > found.proba[:, 1]  # the cost expected of lending, and of refusing
+    section = page[page.index('<section id="costs">') :]
+    for label in ("bad", "good"):
+        mine = refused[y == label]
+        cells = [f"{n} <small>{100 * n / len(mine):.1f} %</small>" for n in (mine.sum(), (~mine).sum())]
+        assert f'<tr><td>{label}</td><td class="n">{cells[0]}</td><td class="n">{cells[1]}</td></tr>' in section
+    paid = (5 * ((y == "bad") & ~refused) + ((y == "good") & refused)).mean()
+    assert f"Its decisions cost {paid:.4f} a row" in page
+    named = 100 * (found.proba[y == "bad", 0] > 0.5).mean()
+    assert f"Its most probable class, whatever the costs, finds {named:.1f} % of" in page
+    assert re.search(r'id="ratio"[^>]* value="5"', page)  # as given, though the slider has whole percents
+    assert '<output id="cut-value">17 %</output>' in page
+
+
 @pytest.mark.parametrize(
     ("model", "why"),
     [

@@ -102,6 +102,14 @@ def test_a_model_that_counts_a_column_many_times_is_too_sure():
     assert verdict.sentences[2].endswith("or try AutoBayes (--model auto).")
 
 
+def test_points_are_those_beyond_chance_and_say_so():
+    X, y = normal(600, 1.0)
+    verdict = told(bk.NaiveBayes(), np.repeat(X, 2, axis=1) + np.arange(2), y)
+    beyond, whole = (verdict.evaluation.value(name) for name in ("ece_debiased", "ece"))
+    assert whole > beyond > 0.03
+    assert f"{100 * beyond:.0f} points in a hundred beyond chance (ECE {whole:.3f})" in verdict.sentences[0]
+
+
 def test_a_rare_class_may_be_ranked_without_being_named():
     rng = np.random.default_rng(2)
     rare = rng.random(4000) < 0.04

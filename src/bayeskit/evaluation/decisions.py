@@ -65,6 +65,14 @@ class DecisionCosts:
         least = expected[np.arange(len(best)), best]
         return best if self.reject is None else np.where(least <= self.reject, best, -1)
 
+    def count_actions(self, codes: Int, proba: Float, action: Int, weights: Float) -> Float:
+        """Weights by true class and column of the table, the rows left undecided last: (K, actions + 1)."""
+        classes, actions = self.table.shape
+        column = self._columns_of_actions(proba @ self.table, action)
+        place = codes * (actions + 1) + np.where(column < 0, actions, column)
+        counts: Float = np.bincount(place, weights, minlength=classes * (actions + 1)).astype(np.float64)
+        return counts.reshape(classes, actions + 1)
+
     def price_actions(self, codes: Int, proba: Float, action: Int) -> Float:
         """By row what the action was expected to cost and turned out to, whether it was decided, by naming a class,
         and rightly: (COST, n). ``action`` is what the model does."""

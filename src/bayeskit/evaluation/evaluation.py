@@ -330,6 +330,7 @@ class Evaluation(TableRepr):
         columns: Sequence[str] | None = None,
         least: int | None = None,
         most: int = 10,
+        overlap: float = 1.0,
     ) -> Segments:
         """Where the model fails most: groups of rows, by one column or two, that are predicted worse than all others.
 
@@ -346,10 +347,13 @@ class Evaluation(TableRepr):
             Rows a segment must have; 20 or one in a hundred unless given.
         most : int, default 10
             Segments that are listed.
+        overlap : float, default 1
+            Share of its rows that a segment may have in common with those listed before it: 0.5 leaves out segments
+            that mostly repeat worse ones.
         """
         from bayeskit.evaluation.segments import worst_segments
 
-        return worst_segments(self, measure, columns=columns, least=least, most=most)
+        return worst_segments(self, measure, columns=columns, least=least, most=most, overlap=overlap)
 
     def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Display | Panels:
         """A picture: "overview", "confusion", "roc", "reliability" (label=, bands="wilson", "consistency" or

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class Segments(TableRepr):
 
     measure: str
     found: tuple[Segment, ...]
-    tested: int
+    tested: int  # segments there are, for which p is corrected
+    compared: int  # of these; pairs of columns whose groups hardly differ are not looked at
     least: int  # rows
     kind: str = "pyarrow"
 
@@ -100,6 +101,7 @@ def worst_segments(
     columns: Sequence[str] | None = None,
     least: int | None = None,
     most: int = 10,
+    overlap: float = 1.0,
 ) -> Segments:
     """As ``Evaluation.worst_segments`` says.
 
@@ -129,14 +131,17 @@ def worst_segments(
     weights = kept.rows.weights[judged]
     least = max(LEAST, -(-int(judged.sum()) // 100)) if least is None else least
     given = dict(columns_of(sample))
+    if not 0 <= overlap <= 1:
+        raise InputError(f"overlap={overlap!r}: give a share of rows, from 0 to 1")
     if columns is not None and (lost := [name for name in columns if name not in given]):
         raise InputError(f"columns: {lost[0]!r} is no column of the rows evaluated")
     by = [Grouping.of(name, given[name].filter(judged), LEVELS) for name in (given if columns is None else columns)]
     search = Search([g for g in by if len(g.groups) > 1], loss, weights, least)
     found, tested = search.run()
-    chosen = sorted((s for s in found if s.p < 0.05), key=lambda s: s.rest - s.value)[:most]
+    worst = sorted((s for s in found if s.p < 0.05), key=lambda s: s.rest - s.value)
+    chosen = list(islice(search.leave_out_overlaps(worst, overlap), most))
     reported = tuple(Segment(s.where, s.rows, sign * s.value, sign * s.rest, s.p) for s in chosen)
-    return Segments(measure, reported, tested, least, evaluation.kind)
+    return Segments(measure, reported, tested, len(found), least, evaluation.kind)
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,18 @@ class Search:
         tests = len(every) + untested
         p = holm(np.array([s.p for s in every]), tests)
         return [Segment(s.where, s.rows, s.value, s.rest, float(q)) for s, q in zip(every, p, strict=True)], tests
+
+    def leave_out_overlaps(self, segments: Sequence[Segment], overlap: float) -> Iterator[Segment]:
+        """Those of which at most this share of the rows is in the ones before."""
+        listed = np.zeros(len(self.loss), dtype=bool)
+        by_name = {g.name: g for g in self.groupings}
+        for segment in segments:
+            inside = np.ones(len(self.loss), dtype=bool)
+            for name, group in segment.where:
+                inside &= by_name[name].codes == list(by_name[name].groups).index(group)
+            if listed[inside].mean() <= overlap:
+                listed |= inside
+                yield segment
 
     def _cells(self, codes: Int, groups: int) -> Float:
         """Rows, weight, squared weight, and weight times loss and its square: (5, groups)."""

@@ -75,7 +75,11 @@ def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> st
     """True classes against predicted ones: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
     long = 28 if len(actions) <= FEW else 18
-    head = "".join(f'<th scope="col">{text(label, long)}</th>' for label in actions)
+
+    def name(label: Label) -> str:  # may be broken after an underscore
+        return text(label, long).replace("_", "_<wbr>") if len(str(label)) <= long else text(label, long)
+
+    head = "".join(f'<th scope="col">{name(label)}</th>' for label in actions)
     rows = []
     for i, label in enumerate(labels):
         cells = "".join(
@@ -83,7 +87,7 @@ def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> st
             f"<b>{matrix[i, j]:,.6g}</b> <small>{percent(share[i, j])}</small></td>"
             for j in range(len(actions))
         )
-        rows.append(f'<tr><th scope="row">{text(label, long)}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{name(label)}</th>{cells}</tr>')
     return (
         f'<p class="fine">Rows are true classes, columns predicted ones; shares are of the true class.</p>'
         f'<div class="wide"><table class="heat"><thead><tr><td></td>{head}</tr></thead>'

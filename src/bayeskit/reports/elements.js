@@ -13,8 +13,11 @@ function make(tag, settings = {}, ...inside) {
 }
 
 // A long name without its middle: names often differ at their ends only.
-const cut = (text, most = LONG) =>
-  text.length > most ? text.slice(0, Math.floor(most / 2)) + "…" + text.slice(text.length - Math.floor((most - 1) / 2)) : text;
+const cut = (text, most = LONG) => {
+  const letters = Array.from(text); // an emoji is two units of a string
+  if (letters.length <= most) return text;
+  return letters.slice(0, Math.floor(most / 2)).join("") + "…" + letters.slice(letters.length - Math.floor((most - 1) / 2)).join("");
+};
 const named = (tag, text, settings = {}) => make(tag, { ...settings, text: cut(text), title: text.length > LONG ? text : null });
 
 const within = (i, low, high) => Math.max(low, Math.min(high, i));

@@ -17,7 +17,7 @@ from bayeskit.reports.one_class import OneClass
 
 SHOWN = ("accuracy", "balanced_accuracy", "log_loss", "ece", "auc", "realised_cost")  # of the measures, by group
 FEW = 12  # groups shown at first
-SEGMENTS = 8
+SEGMENTS, OVERLAP = 8, 0.5  # listed at most, and the share of rows that one may have in common with worse ones
 
 
 def groups(evaluation: Evaluation, interest: OneClass) -> Section | None:
@@ -31,13 +31,12 @@ def groups(evaluation: Evaluation, interest: OneClass) -> Section | None:
     )
     names = [name for name in SHOWN if name in found.measures.names]
     parts = []
-    for place, name in enumerate(found.names):
+    for name in found.names:
         fair = _fairness(found, name, interest.label)
-        crossed = place > 0 and place == len(found.names) - 1
         parts.append(f"<h3>By {text(name)}</h3>{_table(found, name, names)}{_all(found, name)}")
         title = f"Fairness of predicting {text(interest.label)}, by {text(name)}"
         folded_away = f"<details><summary>{title}</summary>{fair}</details>"
-        parts.append(folded_away if crossed else f"<h4>{title}</h4>{fair}" if fair else "")
+        parts.append(folded_away if len(found.names) > 1 else f"<h4>{title}</h4>{fair}" if fair else "")
     return Section("groups", "By group", lead + "".join(parts))
 
 
@@ -103,13 +102,17 @@ def segments(evaluation: Evaluation) -> Section | None:
     """Where errors are most frequent; None where rows were not kept."""
     if evaluation.proba is None or evaluation.X is None or not isinstance(evaluation.measures, Measures):
         return None
-    found = evaluation.worst_segments(most=SEGMENTS)
+    found = evaluation.worst_segments(most=SEGMENTS, overlap=OVERLAP)
     if not found.tested:
         return None
     how = (
-        f"{found.tested:,} groups of at least {found.least} rows were compared with all other rows, by the values of "
+        f"{found.compared:,} groups of at least {found.least} rows were compared with all other rows, by the values of "
         f"one column and of two together (numbers in quarters of the rows)"
     )
+    if found.tested > found.compared:
+        how += (
+            f", of two the columns whose groups differ most; the correction of p counts all {found.tested:,} there are"
+        )
     if not len(found):
         return Section(
             "segments", "Where it fails most", f"<p>Nowhere in particular: {how}, and none has more errors than chance "
@@ -120,8 +123,9 @@ def segments(evaluation: Evaluation) -> Section | None:
         where = Safe(" and ".join(f"{text(column)} <b>{text(group)}</b>" for column, group in s.where))
         rows.append((where, f"{s.rows:,}", percent(s.value), percent(s.rest), _p(s.p)))
     lead = (
-        f"<p>{how}. These have more errors than chance explains; p is corrected for all that were compared. Two "
-        f"columns are listed only where they are worse together than each is alone.</p>"
+        f"<p>{how}. These have more errors than chance explains; p is corrected for their number. Two "
+        f"columns are listed only where they are worse together than each is alone, and of groups that share most of "
+        f"their rows the worst.</p>"
     )
     head = ("rows with", "rows", "wrong here", "wrong elsewhere", "p")
     return Section("segments", "Where it fails most", lead + table(head, rows))

@@ -14,13 +14,14 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.nomogram import Nomogram, Scale
 from bayeskit.plots.nomogram import CHANCES, level_ticks, number_ticks, round_step, stretches
-from bayeskit.reports.markup import Section, plain, text
+from bayeskit.reports.markup import Section, cut, plain, text
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.profile import Table
 
 SCALES, COLUMNS, CLASSES = 10, 200, 6  # columns that are drawn, and columns and classes of a model at most
 LINES = 22  # a chart with more (densities that rise and fall) cannot be read
-WIDE, LEFT, RIGHT, ROW = 760, 150, 24, 46
+WIDE, LEFT, RIGHT, ROW = 800, 190, 24, 46
+NAME = 20  # letters of a name that stands before its line
 LETTER = 6.2  # about the width of one, at most
 
 
@@ -43,12 +44,15 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
     top = sorted(chart.scales, key=lambda s: -float(np.ptp(s.points)))[:SCALES]
     if sum(len(list(stretches(scale))) for scale in top) > LINES:
         return None
-    said = f"P({interest.label})" if len(evaluation.classes) == 2 else f"P({interest.label}), if it is it or {rival}"
+    label, other = cut(str(interest.label), NAME - 3), ""
+    if len(evaluation.classes) > 2:
+        other = f", were “{text(interest.label)}” and “{text(rival)}” the only classes,"
     lead = (
         f"<p>To be used on paper: find the points of each column's value on the line at the top, add them up, and read "
-        f"{text(said, 90)} below the total. A circle marks the points of a value that is missing.</p>"
+        f"the probability of “{text(interest.label)}”{other} below the total. "
+        f"A circle marks the points of a value that is missing.</p>"
     )
-    return Section("nomogram", "By hand: the nomogram", lead + _draw(chart, said))
+    return Section("nomogram", "By hand: the nomogram", lead + _draw(chart, f"P({label})"))
 
 
 def _draw(chart: Nomogram, said: str) -> str:
@@ -128,5 +132,5 @@ def _line(
         f'<text x="{x:.1f}" y="{y - 9 if side < 0 else y + 17}" text-anchor="middle">{plain(label, 60)}</text>'
         for x, side, label in labels
     ]
-    head = f'<text class="axis" x="0" y="{y + 4}">{plain(name, 22)}</text>' if name else ""
+    head = f'<text class="axis" x="0" y="{y + 4}">{plain(name, NAME)}</text>' if name else ""
     return f'{head}<line x1="{_x(low):.1f}" x2="{_x(high):.1f}" y1="{y}" y2="{y}"/>{"".join(out)}'

@@ -77,7 +77,7 @@
 
   function fold(rows, what) {
     if (rows.length <= FEW) return rows;
-    const rest = make("details", {}, make("summary", { text: `${rows.length - FEW} more ${what}` }), ...rows.slice(FEW));
+    const rest = make("details", {}, make("summary", { text: `${(rows.length - FEW).toLocaleString("en")} more ${what}` }), ...rows.slice(FEW));
     return [...rows.slice(0, FEW), rest];
   }
 
@@ -252,7 +252,7 @@
     const rows = [[program.first, null, steps[0]], ...order.slice(0, STEPS).map((j) => [parts[j], said(j), steps[j + 1]])];
     const others = questions.length - order.slice(0, STEPS).filter((j) => j < questions.length).length;
     const rest = steps.reduce((sum, v) => sum + v, 0) - rows.reduce((sum, row) => sum + row[2], 0);
-    if (others) rows.push([`${others} other column${others > 1 ? "s" : ""}`, null, rest]);
+    if (others) rows.push([`${others.toLocaleString("en")} other column${others > 1 ? "s" : ""}`, null, rest]);
     const ends = rows.reduce((all, row) => [...all, all[all.length - 1] + row[2]], [0]);
     const low = Math.min(...ends), wide = Math.max(...ends) - low || 1, total = ends[ends.length - 1];
     rows.forEach(([name, value, size], i) => fall.append(step(name, value, ends[i], ends[i + 1], size >= 0 ? "for" : "against", low, wide, size)));

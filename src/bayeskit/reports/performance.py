@@ -6,12 +6,13 @@ import numpy as np
 
 from bayeskit.arrays import Json, Label
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.one_class import OneClass, by_class
-from bayeskit.reports.verdict import Verdict
+from bayeskit.reports.verdict import Verdict, by_probability
 
 MOST, CELLS = 12, 40  # classes in a table of true classes against predicted ones: with shares, and of small cells
 PAIRS = 10  # mistakes shown at first
@@ -92,6 +93,11 @@ def confusion(evaluation: Evaluation) -> Section:
         body = drawing.small_heat(found.matrix, labels, actions) + worst
     else:
         body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
+    if by_probability(evaluation):
+        body = (
+            '<p class="fine">Predicted is the most probable class, whatever the costs; the actions they lead to are '
+            f'under <a href="#costs">what decisions cost</a>.</p>{body}'
+        )
     return Section("confusion", "True classes against predicted ones", body)
 
 
@@ -151,8 +157,32 @@ def costs(evaluation: Evaluation) -> Section | None:
     who = who if decision_costs.own is None else "These are the decisions the model takes itself."
     body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "baseline", "95 % from", "to"), found)
     return Section(
-        "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
-    )
+        "costs", "What decisions cost",
+        f"{body}{fixed}{_taken(evaluation, actions)}<h3>Cost of each action, by the true class</h3>{given}",
+    )  # fmt: skip
+
+
+def _taken(evaluation: Evaluation, actions: tuple[Label, ...]) -> str:
+    """How often each action was taken, by the true class; nothing where rows were not kept, or were divided often."""
+    found, costs = evaluation.measures, evaluation.decision_costs
+    kept = found.kept if isinstance(found, Measures) else None
+    if costs is None or kept is None or len(kept.repeats) > 1:
+        return ""
+    judged = kept.rows.counted & (kept.action >= 0)
+    rows = kept.rows
+    counts = costs.count_actions(rows.codes[judged], kept.proba[judged], kept.action[judged], rows.weights[judged])
+    names = (*actions, "undecided") if costs.abstains else actions
+    of = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    lines = [
+        (label, *(Safe(f"{n:,.6g} <small>{percent(s)}</small>") for n, s in zip(line, share, strict=True)))
+        for label, line, share in zip(
+            evaluation.classes.tolist(),
+            counts[:, : len(names)].tolist(),
+            (counts / of)[:, : len(names)].tolist(),
+            strict=True,
+        )
+    ]
+    return f"<h3>Actions taken, by the true class</h3>{table(('true class', *names), lines)}"
 
 
 def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.journal import Origin
-from bayeskit.reports.markup import Section, folding_table, table, text
+from bayeskit.reports.markup import Safe, Section, folding_table, table, text
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "duckdb")
 HOW = {
@@ -102,7 +102,9 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
         rows = [(o.file, o.sha256, f"{o.size:,}") for o in origin.files]
         parts.append(
             "<h3>Source</h3>"
-            + folding_table([(text(f, 90), text(h, 64), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2)
+            + folding_table(
+                [(text(f, 90), Safe(f"<code>{h}</code>"), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2
+            )
         )
     warned = "".join(f"<li>{text(warning, 1000)}</li>" for warning in origin.warnings)
     if warned:
@@ -119,8 +121,8 @@ def _how_to_reproduce(evaluation: Evaluation, origin: Provenance) -> str:
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in PACKAGES]
     digest = digest_of(evaluation.model)
-    facts += [("digest of the model", digest)] if digest else []
-    versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
+    facts += [("digest of the model", Safe(f"<code>{digest}</code>"))] if digest else []
+    versions = table(("what", "version"), facts, 2)
     return (
         f"<h3>How to reproduce this</h3>"
         f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"

@@ -45,7 +45,7 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
         "wide": WIDE - LEFT - RIGHT,
     }
     body = (
-        f'{lead}<div class="figures">{figure}<div class="acting">{_controls(interest, curve, at)}'
+        f'{lead}<div class="figures">{figure}<div class="acting">{_controls(float(curve.threshold[at]), start)}'
         f'<dl class="cards two">{_cards(interest, curve, at)}</dl></div></div>'
         f'<script type="application/json" id="thresholds">{script(data)}</script>'
     )
@@ -73,13 +73,14 @@ def _useful(curve: DecisionCurve) -> str:
     return f"At {len(best)} of {len(curve.threshold)} thresholds the whole interval lies above both."
 
 
-def _controls(interest: OneClass, curve: DecisionCurve, at: int) -> str:
-    t = float(curve.threshold[at])
+def _controls(t: float, start: float) -> str:
+    """The threshold in whole percents, and the ratio of costs as it was given."""
+    times = min(max((1 - start) / start, 0.0102), 99.0)
     return (
         f'<p class="row"><label for="cut">Act from a probability of <output id="cut-value">{100 * t:.0f} %</output> '
         f'on</label><input type="range" id="cut" min="1" max="99" step="1" value="{100 * t:.0f}"></p>'
         f'<p class="row"><label for="ratio">How many times as bad as a false alarm is a miss?</label>'
-        f'<input type="number" id="ratio" min="0.0102" max="99" step="any" value="{(1 - t) / t:.4g}"></p>'
+        f'<input type="number" id="ratio" min="0.0102" max="99" step="any" value="{times:.4g}"></p>'
     )
 
 

@@ -19,6 +19,12 @@ SELDOM = 0.5  # share found of a class that is worth a word
 UNSURE = 0.1  # what the calibration error may be at most, with 95 % confidence, to say that it is small
 
 
+def by_probability(evaluation: Evaluation) -> bool:
+    """Whether rows are counted by their most probable class although costs decide what is done."""
+    costs = evaluation.decision_costs
+    return costs is not None and costs.priced and costs.own is None
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What to take home from an evaluation.
@@ -83,10 +89,10 @@ class Verdict:
             rows = f"{self.evaluation.measures.total.weight[0]:,.6g}"
             few = f"its probabilities show no error beyond chance, but {rows} rows are too few to be sure ({ece})"
             return few if self._few else f"its probabilities can be trusted ({ece})"
-        points = f"{100 * error:.0f} points in a hundred"
+        points = f"{100 * error:.0f} points in a hundred beyond chance"
         if error <= ROUGH:
-            return f"its probabilities are roughly right: {self._lean}, off by {points} on average ({ece})"
-        return f"its probabilities cannot be taken at their word: {self._lean}, off by {points} on average ({ece})"
+            return f"its probabilities are roughly right: {self._lean}, off by {points} ({ece})"
+        return f"its probabilities cannot be taken at their word: {self._lean}, off by {points} ({ece})"
 
     @property
     def _few(self) -> bool:
@@ -125,13 +131,19 @@ class Verdict:
             one = next((r for r in rates if r["class"] == self.interest), rates[0])
             if one["sensitivity"] is None:
                 return []
-            said = f"It finds {percent(one['sensitivity'])} of the {one['weight']:,.6g} cases of “{one['class']}”"
+            priced = by_probability(self.evaluation)
+            it = "Its most probable class, whatever the costs, finds" if priced else "It finds"
+            said = f"{it} {percent(one['sensitivity'])} of the {one['weight']:,.6g} cases of “{one['class']}”"
             named = (
                 ""
                 if one["precision"] is None
                 else f", and is right in {percent(one['precision'])} of those it calls so"
             )
-            line = ". From which probability on to act can be chosen below" if one["sensitivity"] < SELDOM else ""
+            line = (
+                ". From which probability on to act can be chosen below"
+                if one["sensitivity"] < SELDOM and not priced
+                else ""
+            )
             return [f"{said}{named}{line}."]
         low = [r for r in rates if r["weight"] >= FEW and r["sensitivity"] is not None and r["sensitivity"] < SELDOM]
         if not low:
