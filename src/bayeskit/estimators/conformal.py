@@ -41,9 +41,9 @@ class JudgedRows:
     fold: Int  # (n,) which of these judges the row
 
     @classmethod
-    def of_one(cls, sample: LabelledTable, ratio: Float, *model: Any) -> JudgedRows:
-        """All rows by one model, or by none."""
-        return cls(sample, ratio, model, np.zeros(len(sample.rows), dtype=np.int64))
+    def undivided(cls, sample: LabelledTable, ratio: Float, models: tuple[Any, ...] = ()) -> JudgedRows:
+        """All rows in one fold."""
+        return cls(sample, ratio, models, np.zeros(len(sample.rows), dtype=np.int64))
 
     def codes(self, classes: Array) -> Int:
         """Their classes, in the order of a classifier: (n,)."""
@@ -167,7 +167,7 @@ class Conformal(ConformalSets):
             rows = LearnedRows.of(spec, type(self.estimator).__name__, sample, self.method)
             fitted = fit_to(self.estimator, given, known)
             rows = replace(rows, model=fitted.model_)
-            return self._adopt(how, fitted, JudgedRows.of_one(sample, weights), rows)
+            return self._adopt(how, fitted, JudgedRows.undivided(sample, weights), rows)
         if self.method == "cv+":
             split = split_rows(self.folds, sample, self._rng(0))
             fitted = fit_to(self.estimator, given, known)
@@ -206,7 +206,7 @@ class Conformal(ConformalSets):
                 f"class {strange[0]!r} is among the rows held back, and none that was learned is of it; give more rows "
                 f"of it, or leave it out"
             )
-        return self._adopt(how, fitted, JudgedRows.of_one(sample, weights, fitted))
+        return self._adopt(how, fitted, JudgedRows.undivided(sample, weights, (fitted,)))
 
     def _adopt(self, how: Nonconformity, fitted: Any, judged: JudgedRows, rows: LearnedRows | None = None) -> Self:
         """Take a fitted classifier, and what its rows are ranked by."""
