@@ -15,6 +15,7 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, HasColumns, Int, Label
 from bayeskit.data.frame import frame, kind_of
 from bayeskit.data.levels import MISSING, key, show
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import FileError, InputError
 
 
@@ -274,6 +275,7 @@ class Decision:
     def __len__(self) -> int:
         return len(self.expected)
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """Action, margin and the expected cost of every action, a row for each."""
         costs = {f"cost of {a}": self.expected[:, j] for j, a in enumerate(self.actions)}
