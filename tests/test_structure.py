@@ -130,6 +130,17 @@ def test_required_and_forbidden_arcs_and_the_number_of_parents_are_kept():
     assert max(len(bk.learn_network(table, score="aic", max_parents=1).parents(n)) for n in table) <= 1
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"required": [("a", "b")]}, {"forbidden": [("a", "b")]}, {"roots": ["a"]}, {"max_parents": {"a": 0}}],
+    ids=str,
+)
+def test_chow_liu_does_not_pass_over_what_it_cannot_keep(given):
+    rows = [{"a": a, "b": b} for a in "xy" for b in "uv"]
+    with pytest.raises(bk.errors.InputError, match='take "hill-climb" with max_parents=1'):
+        bk.learn_network(rows, search="chow-liu", **given)
+
+
 def test_chow_liu_is_a_tree_and_k2_keeps_the_order():
     table = collider()
     tree = bk.learn_network(table, search="chow-liu")

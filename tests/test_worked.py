@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -177,3 +180,175 @@ def test_models_that_are_no_product_refuse() -> None:
 def test_a_ratio_prints_parentheses_only_where_needed() -> None:
     assert str(Ratio.of([2], [9])) == "2/9"
     assert str(Ratio.of([0.5], [9, 3])) == "0.5/(9+3)"
+
+
+RNG = np.random.default_rng(7)
+A = RNG.integers(0, 3, 90)
+B = (A + (RNG.random(90) < 0.3)) % 3
+C = np.where(RNG.random(90) < 0.7, (A + B) % 2, RNG.integers(0, 2, 90))
+HOLED = [
+    {
+        "a": None if i % 17 == 3 else f"a{a}",
+        "b": None if i % 13 == 5 else f"b{b}",
+        "c": None if i % 11 == 2 else f"c{c}",
+    }
+    for i, (a, b, c) in enumerate(zip(A, B, C, strict=True))
+]
+LABELS = np.where((A + C + (RNG.random(90) < 0.25)) % 2 == 0, "no", "yes").tolist()
+LEVELS = {"a": 3, "b": 3, "c": 2}
+ASKED = [dict(zip("abc", values, strict=True)) for values in (("a0", "b1", "c1"), ("a2", "b2", "c0"))]
+TABLES_OF = {
+    "tan": lambda **s: bk.TAN(penalty=None, **s),
+    "kdb": lambda **s: bk.KDB(k=2, penalty=None, **s),
+    "network": lambda **s: bk.NetworkBayes([("class", "a"), ("class", "c"), ("a", "b"), ("a", "c"), ("b", "c")], **s),
+}
+
+
+def count(label: str | None, known: dict[str, str], present: str = "") -> int:
+    """Rows of a class, or of all, that have these values, and some value in these columns."""
+    return sum(
+        (label is None or y == label) and all(row[k] == v for k, v in known.items()) and all(row[k] for k in present)
+        for row, y in zip(HOLED, LABELS, strict=True)
+    )
+
+
+def laplace(name: str, row: dict[str, str], given: str, label: str | None, plus: Fraction = Fraction(1)) -> Fraction:
+    known = {key: row[key] for key in given}
+    n, of = count(label, {**known, name: row[name]}), count(label, known, name)
+    return (n + plus) / (of + plus * LEVELS[name])
+
+
+def shrunk(name: str, row: dict[str, str], given: str, label: str | None, strength: int, base: Fraction) -> Fraction:
+    known = {key: row[key] for key in given}
+    return (count(label, {**known, name: row[name]}) + strength * base) / (count(label, known, name) + strength)
+
+
+def families_of(model: Any) -> dict[str, tuple[str, bool]]:
+    """The parents of each column, and whether the class is one."""
+    arcs, network = model.edges_, isinstance(model, bk.NetworkBayes)
+    parents = {name: [p for p, child in arcs if child == name] for name in "abc"}
+    return {
+        name: ("".join(p for p in of if p != "class"), not network or "class" in of) for name, of in parents.items()
+    }
+
+
+def posterior_of(likelihood: dict[str, Fraction]) -> tuple[Fraction, ...]:
+    joint = [Fraction(LABELS.count(label), 90) * likelihood[label] for label in ("no", "yes")]
+    return tuple(p / sum(joint) for p in joint)
+
+
+def check_worked(model: Any, row: dict[str, str], likelihood: dict[str, Fraction]) -> None:
+    """The exact posterior, each number in the text by Python's arithmetic, and the same fractions on page and paper."""
+    worked = model.explain([row]).worked()
+    assert worked.exact == posterior_of(likelihood)
+    np.testing.assert_allclose([float(p) for p in worked.exact], model.predict_proba([row])[0], rtol=1e-12)
+    for factor in worked.factors:
+        sums = [eval(str(ratio).replace("·", "*")) for ratio in factor.ratios]
+        np.testing.assert_allclose(sums, np.exp(factor.log), rtol=1e-12)
+        assert all(str(ratio) in str(worked) for ratio in factor.ratios)
+    shown = [piece for line in worked._lines() for piece in line if isinstance(piece, Ratio)]
+    page = ElementTree.fromstring(worked._repr_html_().replace("&emsp;", " ").replace("<br>", "<br/>"))
+    assert ["".join(fraction.itertext()) for fraction in page.iter("mfrac")] == [r.above + r.below for r in shown]
+    for ratio in shown:
+        above, below = (text.replace("·", r"\cdot ") for text in (ratio.above, ratio.below))
+        assert rf"\tfrac{{{above}}}{{{below}}}" in worked.latex()
+
+
+@pytest.mark.parametrize("row", ASKED, ids=str)
+@pytest.mark.parametrize("name", TABLES_OF)
+def test_tables_given_parents_are_fractions_of_counts(name: str, row: dict[str, str]) -> None:
+    model = TABLES_OF[name](backoff="even").fit(HOLED, LABELS)
+    found = families_of(model)
+    assert any(given for given, _ in found.values())
+    check_worked(
+        model,
+        row,
+        {
+            label: prod(laplace(x, row, given, label if own else None) for x, (given, own) in found.items())
+            for label in ("no", "yes")
+        },
+    )
+
+
+@pytest.mark.parametrize("name", TABLES_OF)
+def test_pseudo_rows_spread_as_the_class_are_fractions(name: str) -> None:
+    row, model = ASKED[0], TABLES_OF[name](backoff="class", strength=3).fit(HOLED, LABELS)
+
+    def factor(x: str, given: str, label: str | None) -> Fraction:
+        alone = laplace(x, row, "", label)
+        return shrunk(x, row, given, label, 3, alone) if given else alone
+
+    found = families_of(model)
+    each = {y: prod(factor(x, given, y if own else None) for x, (given, own) in found.items()) for y in ("no", "yes")}
+    check_worked(model, row, each)
+
+
+@pytest.mark.parametrize("name", ["tan", "kdb"])
+def test_the_default_base_is_written_in_its_parts(name: str) -> None:
+    model = TABLES_OF[name]().fit(HOLED, LABELS)
+    found, grid = families_of(model), [2**e if e >= 0 else Fraction(1, 2**-e) for e in range(10, -3, -1)]
+    parts = [Fraction(i, 4) for i in range(5)]
+    for row in ASKED:
+        worked = model.explain([row]).worked()
+        check_worked(
+            model, row, {y: prod(f.ratios[k].value for f in worked.factors) for k, y in enumerate(("no", "yes"))}
+        )
+        for factor in worked.factors:
+            (x,), given = factor.columns, found[factor.columns[0]][0]
+            alone = [laplace(x, row, "", label) for label in ("no", "yes")]
+            anywhere, tried = laplace(x, row, "", None), [alone]
+            for strength, part, pseudo in product(grid, parts, grid) if given else ():
+                of_all = shrunk(x, row, given, None, pseudo, anywhere)
+                bases = [part * one + (1 - part) * of_all for one in alone]
+                each = zip(("no", "yes"), bases, strict=True)
+                tried.append([shrunk(x, row, given, label, strength, base) for label, base in each])
+            assert [ratio.value for ratio in factor.ratios] in (tried[1:] if given else tried)
+
+
+@pytest.mark.parametrize("row", ASKED, ids=str)
+def test_averaged_estimators_are_a_mean_of_products(row: dict[str, str]) -> None:
+    model, half = bk.AODE().fit(HOLED, LABELS), Fraction(1, 2)
+
+    def member(parent: str, label: str) -> Fraction:
+        others = (laplace(x, row, parent, label, half) for x in "abc" if x != parent)
+        return laplace(parent, row, "", label) * prod(others)
+
+    check_worked(model, row, {label: sum(member(p, label) for p in "abc") / 3 for label in ("no", "yes")})
+
+
+def test_a_node_without_the_class_is_named_without_it() -> None:
+    text = str(TABLES_OF["network"](backoff="even").fit(HOLED, LABELS).explain([ASKED[0]]).worked())
+    n, of = count(None, {"a": "a0", "b": "b1"}), count(None, {"a": "a0"}, "b")
+    assert "P(b = b1 | a = a0) · P(c = c1 | a = a0, b = b1, no)" in text
+    assert text.count(f" · ({n}+1)/({of}+3) · ") == 2
+
+
+@pytest.mark.parametrize(
+    "model", [bk.AODE(unseen="smooth"), *(m(unseen="smooth") for m in TABLES_OF.values())], ids=str
+)
+def test_a_level_never_seen_has_its_pseudo_rows(model: Any) -> None:
+    model.fit(HOLED, LABELS)
+    for new in ({"a": "new"}, {"b": "new"}, {"c": "new"}, {"a": "new", "c": "new"}):
+        worked = model.explain([{**ASKED[1], **new}]).worked()
+        assert {name for factor in worked.factors for name in factor.columns} == set("abc")
+        for factor in worked.factors:
+            np.testing.assert_allclose([float(r) for r in factor.ratios], np.exp(factor.log), rtol=1e-12)
+
+
+def test_an_average_of_one_member_or_none_is_a_product() -> None:
+    one = bk.AODE(parents=1).fit(HOLED, LABELS)
+    ((parent,),) = {factor.given for factor in one.explain([ASKED[0]]).worked().factors} - {()}
+    half, row = Fraction(1, 2), ASKED[0]
+    each = {
+        y: prod(laplace(x, row, parent, y, half) for x in "abc" if x != parent) * laplace(parent, row, "", y)
+        for y in ("no", "yes")
+    }
+    check_worked(one, row, each)
+    none = bk.AODE(limit=1000).fit(HOLED, LABELS)
+    check_worked(none, row, {y: prod(laplace(x, row, "", y) for x in "abc") for y in ("no", "yes")})
+
+
+def test_numbers_stay_where_a_parent_is_missing() -> None:
+    worked = TABLES_OF["tan"]().fit(HOLED, LABELS).explain([{**ASKED[0], "a": None}]).worked()
+    assert worked.exact is None
+    assert not any(factor.ratios for factor in worked.factors)

@@ -67,3 +67,19 @@ def _describe(entry: str, glossary: Mapping[str, str]) -> str:
     if not all(name in glossary for name in names):
         return entry
     return "\n".join(f"{name} : " + glossary[name].replace("\n        ", "\n    ") for name in names)
+
+
+document_frame = complete_docstrings(
+    {
+        "kind": """{"pyarrow", "pandas", "polars"}, default "pyarrow"
+        The kind of frame."""
+    },
+    {},
+)
+document_frame_like_x = complete_docstrings(
+    {
+        "kind": """{"pandas", "polars", "pyarrow"}, optional
+        The kind of frame; that of X, or Arrow, unless asked."""
+    },
+    {},
+)

@@ -115,11 +115,11 @@ def alone(candidate, X, y):
     return model._adopt(replace(found, pool=replace(found.pool, weight=weight)))
 
 
-CANDIDATES = {c.name: c for c in candidates(None, "missing", ())}
+CANDIDATES = {c.name: c for c in candidates(None, "missing", (), 100)}
 
 
 def candidate(name, *holed):
-    return next(c for c in candidates(None, "missing", holed) if c.name == name)
+    return next(c for c in candidates(None, "missing", holed, 100) if c.name == name)
 
 
 @pytest.mark.parametrize("name", CANDIDATES)

@@ -11,6 +11,7 @@ from typing import Any, overload
 from bayeskit.arrays import Bool, Frame, Json, Label
 from bayeskit.data.frame import frame
 from bayeskit.data.levels import Key, Levels, key
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import SchemaError
 
 CODED = ("binary", "nominal", "ordinal")
@@ -228,14 +229,9 @@ class Schema:
             return [{**like, "name": name} for name in self.names]
         return [asdict(c) for c in self.columns]
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each column: its name, kind and family, and why both.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; Arrow unless asked.
-        """
+        """A line for each column: its name, kind and family, and why both."""
         every = list(self.columns)
         named = {"column": "name", "kind": "kind", "family": "family", "why": "why", "why_family": "why_family"}
         return frame({shown: [getattr(c, name) for c in every] for shown, name in named.items()}, kind)

@@ -12,6 +12,7 @@ from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.error import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 
@@ -44,14 +45,9 @@ class InformationValue:
         """The column to ask for first; None if none is worth its price."""
         return self.columns[0] if len(self.columns) and self.net[0] > 0 else None
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each column: column, saving, price, net.
-
-        Parameters
-        ----------
-        kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
-            The kind of frame.
-        """
+        """A line for each column: column, saving, price, net."""
         values = (list(self.columns), self.saving.tolist(), self.price.tolist(), self.net.tolist())
         return frame(dict(zip(FIELDS, values, strict=True)), kind)
 
@@ -61,6 +57,8 @@ class InformationValue:
         lines += [f"{'':{width}}  saving   price     net"] * bool(self.columns)
         for name, saving, price, net in zip(self.columns, self.saving, self.price, self.net, strict=True):
             lines.append(f"{name:{width}}  {saving:6.4g}  {price:6.4g}  {net:+6.4g}")
+        if not self.columns and not self.left_out:
+            lines.append("nothing is missing that could be asked")
         if self.left_out:
             lines.append(f"not known of: {', '.join(self.left_out)}")
         return "\n".join(lines)

@@ -28,6 +28,7 @@ class WorkedFactor:
     mass: bool = False  # whether it is a probability, and not a density
     formulas: tuple[str, ...] = ()  # (K) where a density comes from
     relative: bool = False  # whether it is known up to a number that all classes share, and no probability
+    of_class: bool = True  # whether it depends on the class
 
 
 @dataclass(frozen=True)

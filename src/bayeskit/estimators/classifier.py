@@ -112,11 +112,9 @@ class BayesClassifier(Views, Learner):
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
-        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
+        """Prediction and P(class | row) as columns, beside those to ``keep``.
 
-        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
-        log p(row), ``reasons`` so many columns that speak most for the prediction. The frame is of the kind X was: on
-        Spark the executors work it out.
+        The frame is of the kind X was: on Spark the executors work it out.
         """
         wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
         return predict_frame(self._predictor(X, keep), X, keep, prior, wanted)
@@ -155,8 +153,7 @@ class BayesClassifier(Views, Learner):
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
-        of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
-        ``names`` as in ``explain``.
+        of numbers shows the usual ones of its density, and none beyond those learned.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())

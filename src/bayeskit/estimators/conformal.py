@@ -3,56 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import (
-    Array,
-    Bool,
-    Classifier,
-    ColumnLike,
-    ColumnNames,
-    CostsLike,
-    Float,
-    Frame,
-    Int,
-    Label,
-    LabelsLike,
-    PriorLike,
-    Seed,
-    TableLike,
-)
-from bayeskit.decision.conformity import Nonconformity, Rank
+from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike
+from bayeskit.decision.conformity import Nonconformity
 from bayeskit.errors import InputError, KindError, ModelFileError
-from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.conformal_sets import ConformalSets, evidence_of
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.fold_models import fit_folds, fit_to, labelled_rows, split_rows
 from bayeskit.estimators.learner import non_default_settings
 from bayeskit.estimators.revive import disclose_all, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper
-from bayeskit.evaluation.grouping import table_columns
-from bayeskit.evaluation.learned_rows import LearnedRows, Strata
+from bayeskit.evaluation.learned_rows import LearnedRows
 from bayeskit.evaluation.methods import Holdout
-from bayeskit.evaluation.protocols import ReadsTables, SupportsSpec
+from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import logs_of
-from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import build, describe
-from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
-from bayeskit.model.open_table import OpenTable
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.storage.bundle import Bundle
 
-METHODS = ("full", "jackknife+", "cv+", "split")
-CLASS = "class"
 STALE = "promises what it does of the very rows of fit, and of no others; fit it anew with all rows"
 
 
+@dataclass(frozen=True)
+class JudgedRows:
+    """Rows whose class is known, and the models of folds that have not learned them."""
+
+    sample: LabelledTable
+    ratio: Float  # (n,)
+    models: tuple[Any, ...]  # none where leaving one out is algebra
+    fold: Int  # (n,) which of these judges the row
+
+    @classmethod
+    def undivided(cls, sample: LabelledTable, ratio: Float, models: tuple[Any, ...] = ()) -> JudgedRows:
+        """All rows in one fold."""
+        return cls(sample, ratio, models, np.zeros(len(sample.rows), dtype=np.int64))
+
+    def codes(self, classes: Array) -> Int:
+        """Their classes, in the order of a classifier: (n,)."""
+        place = {label: k for k, label in enumerate(classes.tolist())}
+        rows = self.sample.rows
+        return np.array([place[label] for label in rows.classes.tolist()], dtype=np.int64)[rows.codes]
+
+    def scores(self, how: Nonconformity, classes: Array, part: Float) -> tuple[Float, Float | None]:
+        """By the model of their fold, and how unlikely they are to it, if it has a density: (n,) each."""
+        codes = self.codes(classes)
+        scores, evidence = np.empty(len(codes)), np.empty(len(codes))
+        dense = all(_has_density(model) for model in self.models)
+        for f, model in enumerate(self.models):
+            mine = np.flatnonzero(self.fold == f)
+            X = take_rows(self.sample.features, mine)
+            scores[mine] = how(logs_of(model, X, classes), codes[mine], part[mine])
+            if dense:
+                evidence[mine] = Nonconformity("evidence")(evidence_of(model, X, len(classes)), codes[mine])
+        return scores, evidence if dense else None
+
+
 @document()
-class Conformal(AnyWrapper):
+@dataclass(eq=False, repr=False)
+class Conformal(ConformalSets):
     """Sets of classes with a promise: of rows like those of ``fit``, the share whose set holds the true class.
 
     A class is in the set of a row where its p-value, the share of learned rows that are at least as strange, is above
@@ -113,32 +128,18 @@ class Conformal(AnyWrapper):
            [False,  True, False]])
     """
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        coverage: float = 0.9,
-        method: str = "full",
-        *,
-        conformity_score: str = "lac",
-        by: str | Sequence[str] | None = None,
-        folds: object = 10,
-        calibration_size: float = 1 / 3,
-        randomised: bool = False,
-        penalty: float = 0.01,
-        rank: int = 1,
-        random_state: Seed = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.method = method
-        self.conformity_score = conformity_score
-        self.by = by
-        self.folds = folds
-        self.calibration_size = calibration_size
-        self.randomised = randomised
-        self.penalty = penalty
-        self.rank = rank
-        self.random_state = random_state
+    estimator: Classifier
+    coverage: float = 0.9
+    method: str = "full"
+    _: KW_ONLY
+    conformity_score: str = "lac"
+    by: str | Sequence[str] | None = None
+    folds: object = 10
+    calibration_size: float = 1 / 3
+    randomised: bool = False
+    penalty: float = 0.01
+    rank: int = 1
+    random_state: Seed = 0
 
     def fit(self, X: TableLike, y: LabelsLike, ratio: ColumnLike | None = None, **others: object) -> Self:
         """Fit the classifier, and score rows by models that have not learned them.
@@ -166,11 +167,12 @@ class Conformal(AnyWrapper):
             rows = LearnedRows.of(spec, type(self.estimator).__name__, sample, self.method)
             fitted = fit_to(self.estimator, given, known)
             rows = replace(rows, model=fitted.model_)
-            return self._adopt(how, fitted, (), sample, np.zeros(len(known), dtype=np.int64), weights, rows)
+            return self._adopt(how, fitted, JudgedRows.undivided(sample, weights), rows)
         if self.method == "cv+":
             split = split_rows(self.folds, sample, self._rng(0))
             fitted = fit_to(self.estimator, given, known)
-            return self._adopt(how, fitted, fit_folds(self.estimator, sample, split), sample, split.fold, weights)
+            models = fit_folds(self.estimator, sample, split)
+            return self._adopt(how, fitted, JudgedRows(sample, weights, models, split.fold))
         (split,) = Holdout(self.calibration_size).splits(sample.rows, self._rng(0))
         train, test = np.flatnonzero(split.fold == 1), np.flatnonzero(split.fold == 0)
         fitted = fit_to(self.estimator, given, known[train])
@@ -204,228 +206,35 @@ class Conformal(AnyWrapper):
                 f"class {strange[0]!r} is among the rows held back, and none that was learned is of it; give more rows "
                 f"of it, or leave it out"
             )
-        return self._adopt(how, fitted, (fitted,), sample, np.zeros(len(sample.rows), dtype=np.int64), weights)
+        return self._adopt(how, fitted, JudgedRows.undivided(sample, weights, (fitted,)))
 
-    def _adopt(
-        self,
-        how: Nonconformity,
-        fitted: Any,
-        folds: tuple[Any, ...],
-        sample: LabelledTable,
-        fold: Int,
-        weights: Float,
-        rows: LearnedRows | None = None,
-    ) -> Self:
+    def _adopt(self, how: Nonconformity, fitted: Any, judged: JudgedRows, rows: LearnedRows | None = None) -> Self:
         """Take a fitted classifier, and what its rows are ranked by."""
-        n = len(sample.rows)
-        keys = self._strata_of(sample.features)
+        keys = self._strata_of(judged.sample.features)
         index = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        part = self._rng(1).uniform(size=n) if how.takes_part else np.ones(n)
-        classes = fitted.classes_
-        place = {label: k for k, label in enumerate(classes.tolist())}
-        codes = np.array([place[label] for label in sample.rows.classes.tolist()], dtype=np.int64)[sample.rows.codes]
+        part = self._rng(1).uniform(size=len(keys)) if how.takes_part else np.ones(len(keys))
+        codes = judged.codes(fitted.classes_)
         if rows is not None:
-            scores, evidence = rows.scores(how, part), None
+            self.scores_, self.evidence_ = rows.scores(how, part), None
         else:
-            scores, evidence = _score_folds(how, folds, sample, fold, codes, part, classes)
-        self.estimator_, self.rows_, self.fold_models_ = fitted, rows, folds
+            self.scores_, self.evidence_ = judged.scores(how, fitted.classes_, part)
+        self.estimator_, self.rows_, self.fold_models_ = fitted, rows, judged.models
         self.groups_, self.stratum_ = index, np.array([index[key] for key in keys], dtype=np.int64)
-        self.scores_, self.evidence_, self.codes_, self.fold_ = scores, evidence, codes, fold
-        self.ratio_, self.part_ = weights, part
+        self.codes_, self.fold_, self.ratio_, self.part_ = codes, judged.fold, judged.ratio, part
         self._take_features(fitted)
         return self
 
-    def p_values(self, X: TableLike, ratio: ColumnLike | None = None) -> Float:
-        """The share of learned rows that are at least as strange as each row would be with each class: (n, K).
-
-        With ``full`` and ``split`` the p-value of the true class is at most t with probability at most t, and with
-        ``randomised`` just t; with ``jackknife+`` and ``cv+`` at most 2 t.
-
-        Parameters
-        ----------
-        ratio : array of shape (n,), optional
-            As in ``fit``, of these rows.
-
-        Returns
-        -------
-        array of shape (n, K)
-            By the order of ``classes_``.
-        """
-        return self._p_values(X, self._check_settings(), ratio)
-
-    def predict_set(self, X: TableLike, coverage: float | None = None, ratio: ColumnLike | None = None) -> Bool:
-        """Whether each class is in the set of each row: (n, K).
-
-        Parameters
-        ----------
-        coverage : float, optional
-            Another one than that of the settings.
-        ratio : array of shape (n,), optional
-            As in ``fit``, of these rows.
-
-        Returns
-        -------
-        array of shape (n, K)
-            By the order of ``classes_``.
-        """
-        return self.p_values(X, ratio) > least_p(self.coverage if coverage is None else coverage)
-
-    def predict_frame(
-        self,
-        X: TableLike,
-        keep: ColumnNames = (),
-        prior: PriorLike = None,
-        *,
-        costs: CostsLike = None,
-        reject: float | None = None,
-        evidence: bool = False,
-        reasons: int = 0,
-        coverage: float | None = None,
-        novelty: bool = False,
-    ) -> Frame:
-        """Prediction, P(class | row) and the set of classes as columns, beside those to ``keep``.
-
-        Parameters
-        ----------
-        coverage : float, optional
-            Another one than that of the settings.
-        novelty : bool, default False
-            Adds the p-value of each row.
-        """
-        coverage = self.coverage if coverage is None else coverage
-        least_p(coverage)
-        wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
-        return self._frame(X, keep, prior, {**wanted, "coverage": coverage, "novelty": novelty})
-
-    @property
-    def promise(self) -> str:
-        """What its sets promise, in one sentence."""
-        miss = least_p(self.coverage)
-        held = max(1 - 2 * miss, 0) if self.method in ("jackknife+", "cv+") else 1 - miss
-        less = ", less a little for the folds" if self.method == "cv+" else ""
-        within = f" in each group by {', '.join(self._by)}" if self._by else ""
-        return (
-            f"Of rows like those it has learned, the set of classes given by its {self.method} conformal prediction "
-            f"holds the true class in at least {100 * held:.4g} %{less}{within}."
-        )
-
-    def novelty(self, X: TableLike, ratio: ColumnLike | None = None) -> Float:
-        """How usual each row is: a p-value, (n,), small where log p(row) is low beside that of learned rows.
-
-        Of rows like those of ``fit`` at most a share t has a p-value of at most t (2 t with ``jackknife+`` and
-        ``cv+``). With ``full`` it is the largest over the classes the row might have.
-
-        Parameters
-        ----------
-        ratio : array of shape (n,), optional
-            As in ``fit``, of these rows.
-
-        Returns
-        -------
-        array of shape (n,)
-            From 1 / (rows + 1), like nothing learned, to 1.
-        """
-        check_is_fitted(self)
-        if self.rows_ is None and self.evidence_ is None:
-            raise KindError(
-                f"novelty(): {type(self.estimator_).__name__} has no density of rows (log_evidence), so none is "
-                f"unusual to it; use a classifier of this library that has one, such as NaiveBayes or FullBayes"
-            )
-        if self.rows_ is not None:
-            self.rows_.model.check_evidence()
-        usual: Float = self._p_values(X, Nonconformity("evidence"), ratio).max(axis=1)
-        return usual
-
-    def _p_values(self, X: TableLike, how: Nonconformity, ratio: ColumnLike | None) -> Float:
-        check_is_fitted(self)
-        keys = self._strata_of(X)
-        stratum = np.array([self.groups_.get(key, -1) for key in keys], dtype=np.int64)
-        own = self._ratio(ratio, len(keys))
-        part, share = self._rng(2).uniform(size=(2, len(keys)))
-        part, share = part if how.takes_part else np.ones_like(part), share if self.randomised else np.ones_like(share)
-        strata = Strata(self.stratum_, self.ratio_, self._by_class)
-        p = self._rank(X, how, strata, stratum, part).p_values(own, share)
-        p[_without_values(self.estimator_, X)] = 1.0
-        return p
-
-    def _rank(self, X: TableLike, how: Nonconformity, strata: Strata, stratum: Int, part: Float) -> Rank:
-        if self.rows_ is not None:
-            rank = self.rows_.rank_full if self.method == "full" else self.rows_.rank_jackknife
-            return rank(X, how, strata, stratum, self.part_, part)
-        known = self.evidence_ if how.of_joint else self.scores_
-        assert known is not None
-        whole: Rank | None = None
-        for f, model in enumerate(self.fold_models_):
-            mine = self.fold_ == f
-            logs = _evidence(model, X, len(self.classes_)) if how.of_joint else logs_of(model, X, self.classes_)
-            found = strata.scored(known[mine], self.codes_[mine], mine).rank(how.of_classes(logs, part), stratum)
-            whole = found if whole is None else whole + found
-        assert whole is not None
-        return whole
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        """The columns by whose values rows are ranked apart."""
-        return tuple(name for name in self._by if name != CLASS)
-
-    @property
-    def _by(self) -> tuple[str, ...]:
-        return () if self.by is None else (self.by,) if isinstance(self.by, str) else tuple(self.by)
-
-    @property
-    def _by_class(self) -> bool:
-        return CLASS in self._by
-
-    def _strata_of(self, X: TableLike) -> list[tuple[Label, ...]]:
-        """The values of each row in those columns."""
-        known = dict(table_columns(X)) if self._columns else {}
-        if lost := [name for name in self._columns if name not in known]:
-            raise InputError(
-                f"by={lost[0]!r} names no column of the rows (there are: {', '.join(list(known)[:20])}), nor 'class'"
-            )
-        if not self._columns:
-            return [()] * _rows_of(X)
-        values = [[None if v != v else v for v in known[name].to_pylist()] for name in self._columns]
-        return list(zip(*values, strict=True))
-
-    def _ratio(self, ratio: ColumnLike | None, rows: int) -> Float:
-        if ratio is None:
-            return np.ones(rows)
-        given = np.asarray(ratio, dtype=np.float64)
-        if given.shape != (rows,) or not np.isfinite(given).all() or (given < 0).any():
-            raise InputError(
-                f"ratio has shape {given.shape}; give a number of at least 0 for each of {rows} rows: how much more "
-                f"frequent such rows are among those to be asked about"
-            )
-        return given
-
-    def _rng(self, use: int) -> np.random.Generator:
-        return np.random.default_rng([self.random_state, use] if isinstance(self.random_state, int) else use)
-
-    def _check_settings(self) -> Nonconformity:
-        least_p(self.coverage)
-        if self.method not in METHODS:
-            raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
-        if not all(isinstance(name, str) for name in self._by) or len(set(self._by)) < len(self._by):
-            raise InputError(f"by={self.by!r}: name 'class', a column, or several of them, each once")
-        if not 0 <= self.penalty < np.inf or self.rank < 0:
-            raise InputError(f"penalty={self.penalty!r}, rank={self.rank!r}: give numbers of at least 0")
-        self._check_probabilities("set of classes")
-        if self.conformity_score == "evidence":
-            raise InputError(
-                "conformity_score='evidence' says nothing of classes; ask novelty(X), or choose lac, aps or raps"
-            )
-        return Nonconformity(self.conformity_score, self.penalty, self.rank)
-
-    partial_fit: Any = Refused(STALE)
-    forget: Any = Refused(STALE)
-    renew: Any = Refused(STALE)
-    merge: Any = Refused(STALE)
-    adapt_prior: Any = Refused(
+    partial_fit: ClassVar[Any] = Refused(STALE)
+    forget: ClassVar[Any] = Refused(STALE)
+    renew: ClassVar[Any] = Refused(STALE)
+    merge: ClassVar[Any] = Refused(STALE)
+    adapt_prior: ClassVar[Any] = Refused(
         "promises coverage of rows like those of fit, which others priors are not; give ratio= for other rows, or "
         "adapt estimator_"
     )
-    calibrated: Any = Refused("ranks what estimator_ says; calibrate that first (estimator_.calibrated) and wrap it")
+    calibrated: ClassVar[Any] = Refused(
+        "ranks what estimator_ says; calibrate that first (estimator_.calibrated) and wrap it"
+    )
 
     def bundle(self) -> Bundle:
         numbers = {"scores": self.scores_, "ratio": self.ratio_, "part": self.part_}
@@ -476,38 +285,6 @@ class Conformal(AnyWrapper):
         return made
 
 
-def least_p(coverage: float) -> float:
-    """The p-value above which a class is in a set.
-
-    >>> least_p(0.9)
-    0.1
-    """
-    if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.floating) or not 0 < coverage < 1:
-        raise InputError(f"coverage={coverage!r}: give the share of sets that hold the true class, between 0 and 1")
-    return round(1 - float(coverage), 12)
-
-
-def _score_folds(
-    how: Nonconformity,
-    folds: tuple[Any, ...],
-    sample: LabelledTable,
-    fold: Int,
-    codes: Int,
-    part: Float,
-    classes: Array,
-) -> tuple[Float, Float | None]:
-    """Scores of rows by the model of their fold, and how unlikely they are to it, if it has a density: (n,) each."""
-    scores, evidence = np.empty(len(codes)), np.empty(len(codes))
-    dense = all(_has_density(model) for model in folds)
-    for f, model in enumerate(folds):
-        mine = np.flatnonzero(fold == f)
-        X = take_rows(sample.features, mine)
-        scores[mine] = how(logs_of(model, X, classes), codes[mine], part[mine])
-        if dense:
-            evidence[mine] = Nonconformity("evidence")(_evidence(model, X, len(classes)), codes[mine])
-    return scores, evidence if dense else None
-
-
 def _has_density(model: Any) -> bool:
     """Whether it tells log p(row)."""
     if not isinstance(model, BayesClassifier):
@@ -517,33 +294,3 @@ def _has_density(model: Any) -> bool:
     except InputError:
         return False
     return True
-
-
-def _evidence(model: Any, X: TableLike, classes: int) -> Float:
-    """log p(row) in the first column, nothing in the others: (n, K)."""
-    out = np.full((_rows_of(X), classes), -np.inf)
-    out[:, 0] = model.log_evidence(X)
-    return out
-
-
-def _without_values(fitted: Any, X: TableLike) -> Bool:
-    """Rows of which nothing is known: (n,)."""
-    model = fitted.table_reader() if isinstance(fitted, ReadsTables) else None
-    if model is None:
-        return np.zeros(_rows_of(X), dtype=bool)
-    found = []
-    for block in BatchPredictor.of(model, X, type(fitted).__name__).blocks():
-        known = (block.codes >= 0).any(axis=0)
-        for j in range(len(block.numeric) if not block.schema.coded or not known.all() else 0):
-            known |= ~np.isnan(block.numeric.column(j))
-        found.append(~known)
-    return np.concatenate(found)
-
-
-def _rows_of(X: TableLike) -> int:
-    """How many rows a table in memory has."""
-    values = values_of(X)
-    rows = len(values) if values is not None else OpenTable.of(X, None, None, None).source.known_rows
-    if rows is None:
-        raise InputError("rows are ranked in memory; read a file or relation first, or ask predict_frame")
-    return rows

@@ -169,8 +169,14 @@ def learn_network(
     wanted = list(required)
     asked = _matrix(wanted, names, "required")
     check_arcs([(str(a), str(b)) for a, b in wanted], set(table.numbers))
-    barred |= _matrix(forbidden, names, "forbidden") | _numbers_above_levels(names, table.levels)
-    limits = Limits(asked, barred, _most_parents(max_parents, names, asked))
+    barred |= _matrix(forbidden, names, "forbidden")
+    most = _most_parents(max_parents, names, asked)
+    if search == "chow-liu" and (asked.any() or barred.any() or not most.all()):
+        raise InputError(
+            'search="chow-liu" takes the most informative tree as it is: no arcs required or forbidden, no tiers, '
+            'roots, leaves or columns without parents; take "hill-climb" with max_parents=1'
+        )
+    limits = Limits(asked, barred | _numbers_above_levels(names, table.levels), most)
 
     def tell(step: Step) -> None:
         if callback is not None:

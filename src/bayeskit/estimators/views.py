@@ -54,10 +54,7 @@ class Surface(ClassifierMixin):
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
-        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
-        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
-        ``names`` as in ``explain``.
+        Only numbers within those learned are tried, unless there are rows ``among`` which to stay.
         """
         check_is_fitted(self)
         free = Freedom.of(among, hold, columns, names)

@@ -154,11 +154,7 @@ class Wrapper(Surface, BaseEstimator):
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:
-        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
-
-        ``costs`` add the action of least expected cost, which is missing where that is above ``reject``, ``evidence``
-        log p(row), ``reasons`` so many columns that speak most for the prediction.
-        """
+        """Prediction and P(class | row) as columns, beside those to ``keep``."""
         wanted = {"costs": costs, "reject": reject, "evidence": evidence, "reasons": reasons}
         return self._frame(X, keep, prior, wanted)
 

@@ -12,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 
 from bayeskit.arrays import Axes, Float, Frame
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
@@ -93,6 +94,7 @@ class Comparison(TableRepr):
         how = f"; Holm over {tests}" if tests > 1 else ""
         return found[0], *(replace(d, p=float(q), how=d.how + how) for d, q in zip(found[1:], p, strict=True))
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
         """A line for each model, the best first: measures with intervals, and the difference to the best.
 

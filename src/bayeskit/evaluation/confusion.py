@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, Axes, CostsLike, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import against_rest, dirichlet_interval, f1, no_interval
 from bayeskit.evaluation.scores import TABLE_SCORES, with_scores
@@ -196,14 +197,9 @@ class Confusion(TableRepr):
 
     # -- showing ---------------------------------------------------------------------------------
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
-        """One line for each class: its row of the matrix and its rates.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """One line for each class: its row of the matrix and its rates."""
         columns: dict[str, Any] = {"class": self.labels}
         columns |= {f"as {name}": self.matrix[:, j] for j, name in enumerate((*self.labels.tolist(), *self.others))}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
@@ -224,6 +220,8 @@ class Confusion(TableRepr):
     def _title(self) -> str:
         folded = len(self.labels) > SHOWN
         what = f"; of {len(self.labels):,} classes the {SHOWN} with most mistakes (frame() has all)" if folded else ""
+        if np.isnan(self.accuracy):
+            return f"no row was predicted as a class, so there is no accuracy{what}"
         return f"accuracy {self.accuracy:.2%}{what}"
 
     def _lines(self) -> list[list[str]]:

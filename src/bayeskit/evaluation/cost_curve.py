@@ -9,6 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.numerics.rates import curve, effective, wilson
 
@@ -75,14 +76,9 @@ class CostCurve(TableRepr):
         useful: Bool = self.cost < self.trivial - 1e-12
         return useful
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
-        """A line for each balance.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """A line for each balance."""
         columns: dict[str, Any] = {
             "probability_cost": self.weighed,
             "threshold": self.threshold,

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Classifier, Frame, Label, Seed
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import document, fit_copy, plan_run
 from bayeskit.evaluation.evaluation import Evaluation
@@ -52,6 +53,7 @@ class Populations(TableRepr):
             return Interval(np.nan, np.nan, "a mean over classes has none")
         return self.evaluations[pair].confusion.interval(rate, self.positive)
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
         """A line for each pair of populations."""
         pairs = list(self.evaluations)

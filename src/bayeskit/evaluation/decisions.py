@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, Bool, Classifier, CostsLike, Float, Frame, Int, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import by_rows
 from bayeskit.evaluation.protocols import Decider
@@ -250,14 +251,9 @@ class DecisionCurve(TableRepr):
         odds: Float = self.threshold / (1 - self.threshold)
         return odds
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
-        """A line for each threshold.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """A line for each threshold."""
         columns: dict[str, Any] = {
             "threshold": self.threshold,
             "net_benefit": self.benefit,

@@ -10,6 +10,7 @@ import numpy as np
 from bayeskit.arrays import Classifier, Frame, Json, TableLike, WeightsLike
 from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.decision.shift import PriorShift
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.column_counts import Counts, Known, counts_of, known_columns
 from bayeskit.evaluation.new_rows import Accuracy, Evidence, read_new_rows
@@ -89,14 +90,9 @@ class Drift(TableRepr):
         """Whether any test found a move."""
         return any(c.moved or c.missing_moved for c in self.columns)
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each column, the most moved first.
-
-        Parameters
-        ----------
-        kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
-            The kind of frame.
-        """
+        """A line for each column, the most moved first."""
         lines = [
             {**asdict(c), "unseen_levels": ", ".join(c.unseen_levels), "strength": c.strength} for c in self.columns
         ]

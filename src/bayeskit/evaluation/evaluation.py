@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
@@ -153,6 +154,7 @@ class Evaluation(TableRepr):
 
     # -- tables ----------------------------------------------------------------------------------
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None, of: str = "measures") -> Frame:
         """A table of one kind of frame ("pandas", "polars", "pyarrow"; that of X unless asked).
 
@@ -161,8 +163,6 @@ class Evaluation(TableRepr):
 
         Parameters
         ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
         of : str
             What to show, as listed above.
         """

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from bayeskit.arrays import Array, Bool, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.comparison import Difference, holm
 from bayeskit.evaluation.confusion import Confusion
@@ -182,13 +183,12 @@ class Groups(TableRepr):
         tables = {group: self._confusion(mine) for group, mine in parts.items() if _rows(mine) >= least}
         return fairness(tables, labels.index(label)) if tables else ()
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None, of: str = "measures", label: Label | None = None) -> Frame:
         """A table of one kind of frame: "measures" of every group, or "fairness" of a class.
 
         Parameters
         ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
         of : {"measures", "fairness"}
             What to show.
         label : class, optional

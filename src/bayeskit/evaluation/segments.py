@@ -13,6 +13,7 @@ from scipy.stats import hypergeom
 
 from bayeskit.arrays import Float, Frame, Int
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.evaluation import Evaluation
@@ -64,14 +65,9 @@ class Segments(TableRepr):
     def __getitem__(self, place: int) -> Segment:
         return self.found[place]
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
-        """A line for each segment.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """A line for each segment."""
         columns: dict[str, Any] = {
             "segment": [str(s) for s in self.found],
             "rows": [s.rows for s in self.found],

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Float, Frame
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 from bayeskit.networks.drawing import Drawing
@@ -44,14 +45,9 @@ class Arcs(TableRepr):
     def __len__(self) -> int:
         return len(self.edges)
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each arc: parent, child, bits.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; Arrow unless asked.
-        """
+        """A line for each arc: parent, child, bits."""
         parents, children = ([edge[i] for edge in self.edges] for i in (0, 1))
         return frame({"parent": parents, "child": children, "bits": self.bits}, kind)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label, TableLike
 from bayeskit.data.frame import TableRepr, align, frame, html_table, shorten
-from bayeskit.docstrings import complete_docstrings
+from bayeskit.docstrings import complete_docstrings, document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
 from bayeskit.numerics.special import LOG_2
@@ -169,14 +169,9 @@ class Explanation(TableRepr):
 
     # -- showing ---------------------------------------------------------------------------------
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
-        """A line for the prior and for each part of each row: what it holds, and its term for every class.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """A line for the prior and for each part of each row: what it holds, and its term for every class."""
         n, parts = len(self), ("(prior)", *self.parts)
         terms = np.concatenate([np.broadcast_to(self.prior, (n, 1, len(self.prior))), self.terms], axis=1)
         values = [text for i in range(n) for text in (None, *(self.value(i, j) for j in range(len(self.parts))))]

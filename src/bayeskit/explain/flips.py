@@ -11,6 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Batch, ColumnNames, Float, Frame, Int, Json, Label, NamesLike, TableLike
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.explain.trials import Change, Numbers, Trials, ask
 from bayeskit.explain.words import name_columns
@@ -96,6 +97,7 @@ class Flips(TableRepr):
     def __len__(self) -> int:
         return len(self.rows)
 
+    @document_frame_like_x
     def frame(self, kind: str | None = None) -> Frame:
         """A line for each change."""
         each = [(i, flip) for i, row in enumerate(self.rows) for flip in row]

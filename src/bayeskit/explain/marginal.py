@@ -14,6 +14,7 @@ from bayeskit.arrays import Array, Axes, Float, Frame, Label, PriorLike
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import list_numbers, round_within, telling_decimals, usual_decimals
@@ -124,6 +125,7 @@ class Marginal(TableRepr):
             inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)
         ), True
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
         texts = self.values if self.numeric else [None if v is None else str(v) for v in self.values]

@@ -12,6 +12,7 @@ from scipy.special import expit
 from bayeskit.arrays import ArrayLike, Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, log_densities, marginals
@@ -143,6 +144,7 @@ class Nomogram(TableRepr):
         points: Float = np.asarray((self.link.summed(np.log(p) - np.log1p(-p)) - self.base) / self.unit)
         return points
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value of each column: its points."""
         each = [(s, v, p) for s in self.scales for v, p in [*zip(s.values, s.points, strict=True), (None, s.missing)]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float, Frame, NamesLike
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import name_columns, word_densities
@@ -38,14 +39,9 @@ class ProbabilityTable(TableRepr):
         """Whether a line names this column, level or word."""
         return any(name in values for values in self.keys.values())
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each line of the table and class: what it names, class, P, count.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; Arrow unless asked.
-        """
+        """A line for each line of the table and class: what it names, class, P, count."""
         times, labels = len(self.classes), self.classes.tolist()
         keys = {name: [value for value in values for _ in range(times)] for name, values in self.keys.items()}
         one_type = len({type(label) for label in labels}) == 1

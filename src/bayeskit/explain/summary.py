@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Frame, Json, NamesLike
 from bayeskit.data.frame import align, frame, html_table, shorten
+from bayeskit.docstrings import document_frame
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import name_columns, name_parts
 from bayeskit.model.model import Model
@@ -83,14 +84,9 @@ class Summary:
     def __repr__(self) -> str:
         return str(self)
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each column: name, kind, family, why, and the bits it tells of the class, where they are known.
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; Arrow unless asked.
-        """
+        """A line for each column: name, kind, family, why, and the bits it tells of the class, where they are known."""
         bits = {found["column"]: found["bits"] for found in self.parameters}
         names = [column["name"] for column in self.columns]
         return frame(

@@ -17,6 +17,7 @@ from bayeskit.densities.density import WorkedFactor
 from bayeskit.model.model import Model
 
 WIDE = 110  # characters above which the numbers stand on a line of their own
+LONG = 40  # characters of a fraction above which it stands on a line of its own
 SMALL = 10**6  # denominators up to which an exact posterior is shown
 REST = "the rest"
 
@@ -96,8 +97,9 @@ class Working(Written):
         labels = [shorten(label) for label in self.classes.tolist()]
         lines = [self._product(k, label) for k, label in enumerate(labels)]
         for factor in self.factors:
-            shown = zip(labels, factor.formulas, strict=False)
-            lines += [(f"{self._name(factor, label)} = {formula}",) for label, formula in shown]
+            shown: Line = factor.formulas or (factor.ratios if _is_long(factor) else ())
+            each = zip(labels if factor.of_class else labels[:1], shown, strict=False)
+            lines += [(f"{self._name(factor, label)} = ", formula) for label, formula in each]
         joint, exact = [from_log(log) for log in self.log_joint], self.exact
         for k, label in enumerate(labels):
             line: Line = (f"P({label} | x) = {joint[k]} / ({' + '.join(joint)})",)
@@ -114,14 +116,19 @@ class Working(Written):
         prior = self.prior_ratios[k] if self.prior_ratios else from_log(self.log_prior[k])
         numbers: list[Piece] = [prior]
         for factor in self.factors:
-            numbers += [" · ", factor.ratios[k] if factor.ratios else from_log(factor.log[k])]
+            inline = factor.ratios and not _is_long(factor)
+            numbers += [" · ", factor.ratios[k] if inline else from_log(factor.log[k])]
         line: Line = (" = ", *numbers, f" = {from_log(self.log_joint[k])}")
         return (names, NEXT, *line) if len(names) + len(text_of(line)) > WIDE else (names, *line)
 
     def _name(self, factor: WorkedFactor, label: str) -> str:
         what = ", ".join(self.names.get(name, name) for name in factor.columns)
-        given = ", ".join([*(self.names.get(name, name) for name in factor.given), label])
-        return f"{'w' if factor.relative else 'P' if factor.mass else 'p'}({what} | {given})"
+        given = ", ".join([*(self.names.get(name, name) for name in factor.given), *[label] * factor.of_class])
+        return f"{'w' if factor.relative else 'P' if factor.mass else 'p'}({what}{' | ' * bool(given)}{given})"
+
+
+def _is_long(factor: WorkedFactor) -> bool:
+    return any(len(str(ratio)) > LONG for ratio in factor.ratios)
 
 
 def _widest(factors: Sequence[WorkedFactor], most: int, classes: int) -> list[WorkedFactor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Code, Frame, Label
 from bayeskit.data.frame import frame
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.networks.inference import Inference, check_possible
 from bayeskit.plots.tornado import TornadoDisplay
@@ -89,14 +90,10 @@ class Sensitivity:
         low, high = (parameter(odds / (1 + odds)) for odds in (now / self.odds, now * self.odds))
         return low, high
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each probability: its name and value, the answer at both ends of its range, the derivative and the
         function's a, b, c and d.
-
-        Parameters
-        ----------
-        kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
-            The kind of frame.
         """
         ends = [self.range_of(p) for p in self.parameters]
         columns: dict[str, object] = {

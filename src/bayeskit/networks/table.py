@@ -13,6 +13,7 @@ import numpy as np
 from bayeskit.arrays import Float, Frame, Label
 from bayeskit.data.frame import align, as_list, frame, html_table, is_frame, shorten
 from bayeskit.data.levels import Levels, key
+from bayeskit.docstrings import document_frame
 from bayeskit.errors import NetworkError
 
 MOST_STATES = 10_000
@@ -93,6 +94,7 @@ class Table:
     def _repr_html_(self) -> str:
         return html_table(self._lines, len(self.parents), self._title)
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """A row for each cell: the states of parents and child, and their probability, as ``tables=`` takes it."""
         cells = list(zip(*product(*self._named), strict=True))

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
 from bayeskit.data.frame import frame, shorten
-from bayeskit.docstrings import complete_docstrings
+from bayeskit.docstrings import complete_docstrings, document_frame
 from bayeskit.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,14 +89,9 @@ class Display:
         """The kind of display and the columns of its frame: what it holds may be many numbers."""
         return f"<{type(self).__name__}: frame() has {', '.join(self._columns())}>"
 
+    @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars").
-
-        Parameters
-        ----------
-        kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame; that of X, or Arrow, unless asked.
-        """
+        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars")."""
         return frame(self._columns(), kind)
 
     def plot(self, ax: Axes | None = None) -> Self:

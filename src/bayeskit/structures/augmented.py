@@ -235,7 +235,8 @@ class Augmented(Smoothed):
         sizes = [margin.counts.shape[1] for margin in every]
         strengths = [found.strength for found in chosen]
         tables = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths)
-        return NetworkedDensity(tables, (True,) * len(members), context.unseen == "smooth")
+        counted = tuple(found.counted for found in chosen)
+        return NetworkedDensity(tables, (True,) * len(members), context.unseen == "smooth", counted)
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""

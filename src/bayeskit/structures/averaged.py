@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import prod
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,7 +17,8 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Density, reveal_terms
+from bayeskit.data.written import Ratio
+from bayeskit.densities.density import Density, WorkedFactor, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
@@ -27,10 +30,13 @@ from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.augmented import relevance
 from bayeskit.structures.conditional import Margin
+from bayeskit.structures.counted import write_laplace
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.validation import positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
+
+SHOWN = 36  # factors of all members up to which their mean is written out
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Averaged(Smoothed):
                     counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).to_float()
                     tables.append(given_parents(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
         known = tuple(np.concatenate([np.zeros(FRONT), m.counts.sum(axis=0)]) >= self.limit for m in every)
-        return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known)
+        return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known, pairs, self.given)
 
 
 def _log_margin(parent: Margin) -> Float:
@@ -119,6 +125,8 @@ class AveragedDensity(Density):
     margins: tuple[Margin, ...]  # of each column
     tables: tuple[Float, ...]  # parent by parent, for each column (m_p, m_j + 2, K), or (m_p + 2, K) of itself
     known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for holes in front
+    pairs: Tables  # counts of every two columns
+    given: float  # pseudo-rows of each level in the tables given a parent
 
     normalised: ClassVar[bool] = True
     additive: ClassVar[bool] = False
@@ -175,6 +183,38 @@ class AveragedDensity(Density):
             rows = np.ascontiguousarray(codes[:, alone])
             _core.lookup_tables(rows, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
             out[alone] = naive
+
+    def work_out(self, row: Block) -> list[WorkedFactor]:
+        codes = self.slices.codes(row)[:, 0].tolist()
+        members = [p for p in self.parents if self.known[p][codes[p] + FRONT]]
+        said = [j for j, code in enumerate(codes) if code >= 0 or (code < -1 and self.margins[j].unseen is not None)]
+        if len(members) * len(said) > SHOWN:
+            return super().work_out(row)
+        if len(members) < 2:
+            each = [self._factor(j, (members or [j])[0], codes) for j in said]
+            return [factor for factor in each if factor.log.any()]
+        products = [[self._written(j, p, codes) for j in said] for p in members]
+        ratios = []
+        for k in range(len(self.margins[0].counts)):
+            above = "+".join("·".join(str(each[k]) for each in product) for product in products)
+            values = (prod((each[k].value for each in product), start=Fraction(1)) for product in products)
+            ratios.append(Ratio(above, str(len(members)), sum(values, Fraction(0)) / len(members)))
+        log = np.zeros((1, len(ratios)))
+        self.add(row, log)
+        return [WorkedFactor(tuple(self.columns[j] for j in said), log[0], (), tuple(ratios), mass=True)]
+
+    def _factor(self, j: int, p: int, codes: Sequence[int]) -> WorkedFactor:
+        ratios, given = self._written(j, p, codes), (self.columns[p],) * (p != j)
+        return WorkedFactor((self.columns[j],), np.log([float(ratio) for ratio in ratios]), given, ratios, mass=True)
+
+    def _written(self, j: int, p: int, codes: Sequence[int]) -> tuple[Ratio, ...]:
+        """P(x_j | x_p, c) as fractions by class, P(x_p | c) where both are one column: (K)."""
+        if j == p:
+            return write_laplace(self.margins[j].counts, codes[j], self.margins[j].smoothing)
+        pair = self.columns[min(p, j)], self.columns[max(p, j)]
+        counts = self.pairs.table(self.pairs.layout.members.number[pair]).to_float()
+        rows: Float = counts[:, codes[p]] if p < j else counts[:, :, codes[p]]
+        return write_laplace(rows, codes[j], self.given)
 
     def _members(self, codes: Code) -> Iterator[Member]:
         width: Code = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)

@@ -12,6 +12,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.counted import CountedTable
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
@@ -77,8 +78,8 @@ class Conditional:
 
     share: Float  # (K, parents used..., m)
     within: Float  # (K, parents used..., 1) weight of the rows with these parents
-    strength: float
     score: float
+    counted: CountedTable
 
     @classmethod
     def of(
@@ -103,7 +104,12 @@ class Conditional:
         price = ((penalty or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
         top = _scores_alone(alone, children, backoff)
         best = [
-            cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, score)
+            cls(
+                child.share,
+                child.counts.sum(axis=1, keepdims=True),
+                score,
+                CountedTable(child.counts, child.counts, child.smoothing),
+            )
             for child, score in zip(children, top, strict=True)
         ]
         most = [counts.ndim - 2 for counts in tables]
@@ -145,8 +151,20 @@ class Conditional:
             within = counts.sum(axis=-1, keepdims=True)
             share = (counts + s * base) / (within + s)
             for i, t in enumerate(alike):
-                out[t] = cls(share[i], within[i], float(lean.strength[t]), float(lean.score[t]))
+                counted = CountedTable(
+                    *(tables[t], children[t].counts, children[t].smoothing),
+                    strength=float(lean.strength[t]),
+                    part=float(lean.part[t]),
+                    shared=float(shared[t]),
+                    even=backoff == EVEN,
+                )
+                out[t] = cls(share[i], within[i], float(lean.score[t]), counted)
         return [out[t] for t in range(len(tables))]
+
+    @property
+    def strength(self) -> float:
+        """Pseudo-rows, inf where no parent is used."""
+        return self.counted.strength
 
     @property
     def parents(self) -> int:

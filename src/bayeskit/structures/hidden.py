@@ -19,6 +19,7 @@ from bayeskit.portable.nodes import Network, split
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import Symbol
 from bayeskit.statistics.sliced import Slices
+from bayeskit.structures.counted import CountedTable
 from bayeskit.structures.discrete import FactorDensity
 
 LEAST = -1e300  # a logarithm that is still a number
@@ -45,6 +46,7 @@ class NetworkedDensity(Factored):
     tables: FactorDensity  # of every column, and last, if it has parents, of the class
     of_class: tuple[bool, ...]  # whether the class is a parent, by column
     smooth_unseen: bool
+    counted: tuple[CountedTable, ...]  # what the table of every column is made of
     weight: Float | None = None  # (columns,)
 
     additive: ClassVar[bool] = False
@@ -103,10 +105,14 @@ class NetworkedDensity(Factored):
         codes = self._codes(row)
         if self.weight is not None or self.class_parents or self._hidden(codes).any():
             return super().work_out(row)
-        logs = [self.tables.factor(codes, j)[0] for j in range(len(self.columns))]
-        given = [tuple(self.columns[p] for p in parents) for parents in self.tables.arcs]
-        every = zip(self.columns, logs, given, strict=True)
-        return [WorkedFactor((name,), log, parents, mass=True) for name, log, parents in every if log.any()]
+        found = []
+        for j, (counted, parents) in enumerate(zip(self.counted, self.tables.arcs, strict=True)):
+            log, given = self.tables.factor(codes, j)[0], tuple(self.columns[p] for p in parents)
+            if log.any():
+                ratios = counted.written(codes[list(parents), 0].tolist(), int(codes[j, 0]))
+                ratios *= self.classes // len(ratios)  # one for all where the class is no parent
+                found.append(WorkedFactor((self.columns[j],), log, given, ratios, True, of_class=self.of_class[j]))
+        return found
 
     def portable(self, inputs: Inputs) -> list[Term]:
         codes = self.slices.symbols(inputs)

@@ -166,7 +166,7 @@ class Networked(Smoothed):
         weights = context.weights
         every = Margin.each(levels, self.smoothing, context)
         pooled = Margin.from_counts([_pool(margin.counts) for margin in every], self.smoothing, smooth)
-        tables, arcs, strengths = [], [], []
+        tables, arcs, strengths, counted = [], [], [], []
         for j, name in enumerate(names):
             with_class = None in self._parents.get(name, ())
             margins = every if with_class else pooled
@@ -179,6 +179,7 @@ class Networked(Smoothed):
             tables.append(np.broadcast_to(table, (*table.shape[:-1], len(weights))))
             arcs.append(parents)
             strengths.append(found.strength)
+            counted.append(found.counted)
         sizes = [margin.counts.shape[1] for margin in every]
         of_class = statistic["class"].table(0).to_float()
         if of_class.ndim > 1 and of_class.size:
@@ -193,7 +194,8 @@ class Networked(Smoothed):
             strengths.append(found.strength)
         members = [(*parents, j) for j, parents in enumerate(arcs)]
         direct = FactorDensity.of(statistic.slices, members, sizes, tables, len(weights), strengths)
-        return NetworkedDensity(direct, tuple(None in self._parents.get(name, ()) for name in names), smooth)
+        of_columns = tuple(None in self._parents.get(name, ()) for name in names)
+        return NetworkedDensity(direct, of_columns, smooth, tuple(counted))
 
     def _conditional(self, counts: Float, child: Margin, with_class: bool) -> Conditional:
         """Without the class among the parents there is nothing else to shrink toward than the column itself."""
