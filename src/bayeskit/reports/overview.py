@@ -206,7 +206,9 @@ def _members(leaderboard: Leaderboard) -> str:
         f"counts as much as its weight. What a member adds is how much the log loss of all would rise without it.</p>"
         f"{folding_table(rows, head, 2, FEW)}"
     )
-    others = [(name, why, number(loss, 4)) for name, loss, weight, _, why in leaderboard.lines if not weight > 0]
+    others = [
+        (name, text(why, 200), number(loss, 4)) for name, loss, weight, _, why in leaderboard.lines if not weight > 0
+    ]
     if others:
         left = table(("candidate", "why it was left out", "log loss alone"), others, 2)
         said += f"<details><summary>{len(others)} candidates left out</summary>{left}</details>"
