@@ -1,5 +1,6 @@
 """Costs and decisions: every way to give a table, least expected cost, and what bad tables get."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -66,6 +67,27 @@ def test_classes_say_which_column_is_which_and_so_do_the_names_of_a_frame():
     np.testing.assert_allclose(swapped.expected, [[0.1 * 1 + 0.9 * 5, 0.1 * 50]])
     framed = bk.decide(pd.DataFrame({"well": [0.9], "ill": [0.1]}), costs)
     np.testing.assert_array_equal(framed.expected, swapped.expected)
+
+
+def test_an_array_without_classes_warns_where_the_table_is_not_in_the_order_of_a_classifier():
+    costs = {"spam": {"keep": 1, "move": 0}, "ham": {"keep": 0, "move": 10}}
+    model = bk.NaiveBayes().fit({"word": ["win", "win", "lunch", "lunch"]}, ["spam", "spam", "ham", "ham"])
+    p = model.predict_proba({"word": ["lunch"]})
+    with pytest.warns(UserWarning, match=r"\(spam, ham\).*order ham, spam: give classes=model.classes_"):
+        bk.decide(p, costs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decision = bk.decide(p, costs, model.classes_)
+        bk.decide(p, {"ham": costs["ham"], "spam": costs["spam"]})
+        bk.decide([[0.5, 0.5]], costs)  # typed by hand
+    assert repr(decision) == "<Decision: rows by action keep: 1, move: 0; action has each, frame() has expected costs>"
+
+
+def test_a_matrix_without_names_leads_on_to_them():
+    with pytest.raises(BayeskitError, match=r"no names: write \{class: \{action: cost\}\}"):
+        bk.decide([[0.35, 0.45, 0.2]], [[0, 1], [1, 0], [0, 1]])
+    with pytest.raises(BayeskitError, match=r"actions that are no classes need names"):
+        bk.decide([[0.35, 0.45, 0.2]], [[0, 1], [1, 0], [0, 1]], ["a", "b", "c"])
 
 
 def test_labels_of_a_file_stand_for_numbers_written_that_way(tmp_path):

@@ -81,6 +81,13 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "scoring_method": ("score criterion", ""),
     "equivalent_sample_size": ("ess", ""),
     "latents": ("states", "a node without a column in the table is hidden; give the states it may have"),
+    "hidden": ("states", "a node without a column in the table is hidden; give the states it may have"),
+    "edges": ("structure", ""),
+    "ignore": (
+        "",
+        "leave columns out of the table: frame.drop(columns=...), or bk.Reading(path, ignore=...) of a file",
+    ),
+    "drop": ("", "leave columns out of the table: frame.drop(columns=...), or bk.Reading(path, ignore=...) of a file"),
     "cpds": ("tables", ""),
     "bw_method": ("bandwidth", ""),
 }

@@ -242,7 +242,7 @@ def test_a_column_that_counts_the_rows_is_named_once_in_a_note(run: Any, here: P
     assert (code, err) == (
         0,
         "note: column 'nr' counts the rows (1, 2, ...): it says where a row stands in this table, and nothing of new "
-        "ones; leave it out (--ignore)\n",
+        "ones; leave it out (frame.drop; of a file, bk.Reading(path, ignore=[...]) or --ignore)\n",
     )
     assert run(words[0], "counted.csv", "-t", "diagnosis", *words[1:], "--ignore", "nr")[::2] == (0, "")
     csv.write_csv(

@@ -286,7 +286,12 @@ def _role(
         return None
     if isinstance(given, str):
         if isinstance(table, Matrix) or given not in table.column_names:
-            known = "a matrix has no names" if isinstance(table, Matrix) else ", ".join(table.column_names[:12])
+            if isinstance(table, Matrix):
+                raise SchemaError(
+                    f"{argument}={given!r} names no column: the table is a matrix (a pipeline makes one), which has no "
+                    f"names; give the values themselves, frame[{given!r}]"
+                )
+            known = ", ".join(table.column_names[:12])
             raise SchemaError(f"{argument}={given!r} names no column of the table (it has: {known})")
         return given
     values = _one(given, argument)

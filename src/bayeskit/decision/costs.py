@@ -16,7 +16,7 @@ from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, HasColumn
 from bayeskit.data.frame import frame, kind_of
 from bayeskit.data.levels import MISSING, key, show
 from bayeskit.docstrings import document_frame
-from bayeskit.errors import FileError, InputError
+from bayeskit.errors import FileError, InputError, warn
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -169,12 +169,16 @@ def _read(
     matrix = np.asarray(table, dtype=object)
     if matrix.ndim != 2:
         raise InputError(f"a cost table has rows (classes) and columns (actions), not the shape {matrix.shape}")
-    if classes is None:
-        raise InputError("a matrix of costs needs classes=[...], one for each row (and actions=[...] for its columns)")
+    if classes is None or not len(classes):
+        raise InputError(
+            "a matrix of costs has no names: write {class: {action: cost}}, "
+            "or Costs(matrix, classes=[...], actions=[...])"
+        )
     rows, columns = tuple(classes), tuple(classes if actions is None else actions)
     if matrix.shape != (len(rows), len(columns)):
         raise InputError(
-            f"the matrix of costs is {matrix.shape}, but there are {len(rows)} classes, {len(columns)} actions"
+            f"the matrix of costs is {matrix.shape}, but there are {len(rows)} classes, {len(columns)} actions; "
+            f"actions that are no classes need names: Costs(matrix, classes=[...], actions=[...])"
         )
     return rows, columns, list(zip(rows, matrix.tolist(), strict=True))
 
@@ -238,7 +242,7 @@ def _number(cell: Any, label: Label, action: Label) -> float:
 SLACK = 1e-6  # how far from one probabilities may sum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decision:
     """For each row the action of least expected cost, what every action is expected to cost, and how close it was."""
 
@@ -275,6 +279,11 @@ class Decision:
     def __len__(self) -> int:
         return len(self.expected)
 
+    def __repr__(self) -> str:
+        taken = np.bincount(self.best, minlength=len(self.actions)).tolist()
+        each = ", ".join(f"{action}: {n:,}" for action, n in zip(self.actions, taken, strict=True))
+        return f"<Decision: rows by action {each}; action has each, frame() has expected costs>"
+
     @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
         """Action, margin and the expected cost of every action, a row for each."""
@@ -292,8 +301,9 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Label] | Array 
     costs : Costs, mapping, frame or path
         What each action costs under each class.
     classes : sequence, optional
-        The classes of the columns of ``proba``. Without it the columns of a frame go by their names, and those of an
-        array by the rows of the cost table.
+        The classes of the columns of ``proba``: ``model.classes_`` for probabilities of a classifier. Without it the
+        columns of a frame go by their names, and those of an array by the rows of the cost table; a warning tells
+        where that is not the order of a classifier, which sorts its classes.
 
     Returns
     -------
@@ -312,12 +322,25 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Label] | Array 
     table = Costs.of(costs, known) if known or not isinstance(costs, Costs) else costs
     if classes is None:
         classes = list(proba.columns) if isinstance(proba, HasColumns) else table.classes
+        if isinstance(proba, np.ndarray):
+            _warn_of_order(table.classes)
     order = list(classes)
     matrix = table.matrix_for(order)
     p = probabilities(proba, order)
     actions = np.empty(len(table.actions), dtype=object)
     actions[:] = table.actions
     return Decision(actions, p @ matrix)
+
+
+def _warn_of_order(rows: tuple[Label, ...]) -> None:
+    """Tell of a cost table whose classes are not sorted as those of a classifier, where an array mostly comes from."""
+    texts = [label for label in rows if isinstance(label, str)]
+    if len(texts) == len(rows) and texts != sorted(texts):
+        taken, usual = ", ".join(texts), ", ".join(sorted(texts))
+        warn(
+            f"the columns of proba are taken in the order of the cost table ({taken}); those of a classifier are in "
+            f"the order {usual}: give classes=model.classes_, or the classes in the order that is meant"
+        )
 
 
 def probabilities(proba: ArrayLike, classes: Sequence[Label]) -> Float:

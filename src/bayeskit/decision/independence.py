@@ -268,7 +268,10 @@ def bayes_rule(prior: Any, likelihood: Any, evidence: float | Fraction | None = 
     if len(priors) != len(likelihoods):
         raise InputError(f"{len(priors)} priors but {len(likelihoods)} likelihoods")
     if single and evidence is None:
-        raise InputError("one hypothesis alone needs evidence=P(e); or give all hypotheses, then it is their sum")
+        raise InputError(
+            "one hypothesis alone needs evidence=P(e); or give all, prior={'ill': 0.01, 'well': 0.99} and likelihood "
+            "likewise, and P(e) is computed"
+        )
     for what, numbers in (("prior", priors), ("likelihood", likelihoods)):
         _check(what, numbers, 1 if what == "prior" else np.inf)
     if sum(priors) > 1 + 1e-9:

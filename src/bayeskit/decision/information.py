@@ -57,6 +57,8 @@ class InformationValue:
         lines += [f"{'':{width}}  saving   price     net"] * bool(self.columns)
         for name, saving, price, net in zip(self.columns, self.saving, self.price, self.net, strict=True):
             lines.append(f"{name:{width}}  {saving:6.4g}  {price:6.4g}  {net:+6.4g}")
+        if not self.columns and not self.left_out:
+            lines.append("nothing is missing that could be asked")
         if self.left_out:
             lines.append(f"not known of: {', '.join(self.left_out)}")
         return "\n".join(lines)

@@ -210,6 +210,9 @@ def non_default_settings(estimator: BaseEstimator, *besides: str) -> Json:
     return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
 
 
+_LEAVE_OUT = "leave it out (frame.drop; of a file, bk.Reading(path, ignore=[...]) or --ignore)"
+
+
 def warn_of_identifiers(model: Model) -> None:
     """Tell of columns that name or count the rows: new rows have other names, and other numbers."""
     rows, levels = float(model.weights.sum()), model.counted.domain.levels
@@ -218,14 +221,14 @@ def warn_of_identifiers(model: Model) -> None:
         if are_names(different, rows):
             warn(
                 f"column {column.name!r} has another text in nearly every row, so it says next to nothing of new "
-                f"ones: leave it out (--ignore), or learn its words, "
+                f"ones: {_LEAVE_OUT}, or learn its words, "
                 f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))"
             )
     for name in _counters(model, rows) if model.schema.named and rows > FEW else ():
         first = model.counted.seen(name)[0]
         warn(
             f"column {name!r} counts the rows ({first:,.0f}, {first + 1:,.0f}, ...): it says where a row stands in "
-            f"this table, and nothing of new ones; leave it out (--ignore)"
+            f"this table, and nothing of new ones; {_LEAVE_OUT}"
         )
 
 

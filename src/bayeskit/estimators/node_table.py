@@ -115,7 +115,7 @@ class NodeTable:
         if not families:
             return found.canonical()
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
-            raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
+            raise InputError(f'node {lacking[0]!r} has no column to count; fit(..., method="em") learns a hidden node')
         sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
         sizes |= {name: len(cuts) + 1 for name, cuts in self.cuts.items()}
         for name in self.observed:

@@ -220,6 +220,8 @@ class Confusion(TableRepr):
     def _title(self) -> str:
         folded = len(self.labels) > SHOWN
         what = f"; of {len(self.labels):,} classes the {SHOWN} with most mistakes (frame() has all)" if folded else ""
+        if np.isnan(self.accuracy):
+            return f"no row was predicted as a class, so there is no accuracy{what}"
         return f"accuracy {self.accuracy:.2%}{what}"
 
     def _lines(self) -> list[list[str]]:

@@ -244,7 +244,7 @@ class Fitted:
     ) -> Fitted:
         names = set(counted.schema.names)
         if lacking := [node for node in graph.nodes if node not in names]:
-            raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
+            raise InputError(f'node {lacking[0]!r} has no column to count; fit(..., method="em") learns a hidden node')
         if not counted.weight > 0:
             raise InputError("forgetting these rows would leave nothing; drop the network instead")
         counts: dict[str, Float] = {}

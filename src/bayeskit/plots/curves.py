@@ -72,6 +72,8 @@ class Predictions:
 
     @classmethod
     def by(cls, estimator: Classifier, X: TableLike, y: LabelsLike) -> Predictions:
+        if isinstance(y, str):
+            raise InputError(f"y={y!r}: a plot takes the labels themselves; give the column, frame[{y!r}]")
         return cls.of(y, estimator.predict_proba(X), np.asarray(estimator.classes_).tolist())
 
     def place(self, label: Label) -> int:
