@@ -245,7 +245,8 @@ def check_worked(model: Any, row: dict[str, str], likelihood: dict[str, Fraction
     for factor in worked.factors:
         sums = [eval(str(ratio).replace("·", "*")) for ratio in factor.ratios]
         np.testing.assert_allclose(sums, np.exp(factor.log), rtol=1e-12)
-        assert all(str(ratio) in str(worked) for ratio in factor.ratios)
+        written = str(worked).replace("\n    + ", "+").replace(" · ", "·")  # a mean has a line for each product
+        assert all((ratio.above if factor.products else str(ratio)) in written for ratio in factor.ratios)
     shown = [piece for line in worked._lines() for piece in line if isinstance(piece, Ratio)]
     page = ElementTree.fromstring(worked._repr_html_().replace("&emsp;", " ").replace("<br>", "<br/>"))
     assert ["".join(fraction.itertext()) for fraction in page.iter("mfrac")] == [r.above + r.below for r in shown]
@@ -314,6 +315,9 @@ def test_averaged_estimators_are_a_mean_of_products(row: dict[str, str]) -> None
         return laplace(parent, row, "", label) * prod(others)
 
     check_worked(model, row, {label: sum(member(p, label) for p in "abc") / 3 for label in ("no", "yes")})
+    lines = str(model.explain([row]).worked()).split(" = 1/3 · (\n")[1:]
+    sums = [eval("(" + text.partition(")\nP(")[0].strip().replace("\n", "").replace("·", "*") + ")") for text in lines]
+    np.testing.assert_allclose(sums, [float(sum(member(p, label) for p in "abc")) for label in ("no", "yes")])
 
 
 def test_a_node_without_the_class_is_named_without_it() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import bayeskit as bk
 from bayeskit.errors import BayeskitError, KindError
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.wrapper import Refused
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 RNG = np.random.default_rng(0)
@@ -59,6 +62,13 @@ def test_the_walk_sees_the_surface() -> None:
     public = {name for name in bk.__all__ if isinstance(getattr(bk, name), type)}
     named = {name.split()[0] for name in CLASSIFIERS}
     assert {name for name in public if hasattr(getattr(bk, name), "predict_proba")} - {"Network"} == named
+
+
+@pytest.mark.parametrize("kind", sorted({name.split()[0] for name in CLASSIFIERS}))
+def test_parameters_are_fields_and_what_is_refused_is_none(kind: str) -> None:
+    made = fields(getattr(bk, kind))
+    assert [f.name for f in made] == list(inspect.signature(getattr(bk, kind)).parameters)
+    assert [f.name for f in made if isinstance(f.default, Refused)] == [], "annotate it as ClassVar[Any]"
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -62,6 +62,7 @@ STALE = (
 
 
 @document()
+@dataclass(eq=False, repr=False)
 class Calibrated(MetaEstimatorMixin, Wrapper):
     """The posterior of a classifier through a map fitted to posteriors of rows it has not learned.
 
@@ -102,13 +103,10 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     array([[0.  , 0.27, 0.73]])
     """
 
-    def __init__(
-        self, estimator: Classifier, method: str = "temperature", folds: object = 5, random_state: Seed = 0
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.folds = folds
-        self.random_state = random_state
+    estimator: Classifier
+    method: str = "temperature"
+    folds: object = 5
+    random_state: Seed = 0
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the map by cross-validation, and the classifier to all rows."""
@@ -215,13 +213,15 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
         return self._with(prior_=shift.by_class, prior_shift_=shift)
 
-    value_of_information: Any = Refused("changes posteriors, which have no density then; ask estimator_")
-    predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
-    calibrated: Any = Refused("is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)")
-    partial_fit: Any = Refused(STALE)
-    forget: Any = Refused(STALE)
-    renew: Any = Refused(STALE)
-    merge: Any = Refused(STALE)
+    value_of_information: ClassVar[Any] = Refused("changes posteriors, which have no density then; ask estimator_")
+    predict_joint_log_proba: ClassVar[Any] = Refused("changes posteriors, which have no density then; ask estimator_")
+    calibrated: ClassVar[Any] = Refused(
+        "is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)"
+    )
+    partial_fit: ClassVar[Any] = Refused(STALE)
+    forget: ClassVar[Any] = Refused(STALE)
+    renew: ClassVar[Any] = Refused(STALE)
+    merge: ClassVar[Any] = Refused(STALE)
 
     @property
     def base_(self) -> BayesClassifier | Wrapper:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -52,6 +52,7 @@ CERTAIN = float(np.nextafter(1.0, 2.0))  # a cutoff that no probability reaches
 
 
 @document()
+@dataclass(eq=False, repr=False)
 class RiskClassifier(AnyWrapper):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
@@ -97,28 +98,16 @@ class RiskClassifier(AnyWrapper):
     array(['wait', 'abstain', 'treat'], dtype=object)
     """
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        costs: CostsLike = None,
-        reject: float | str | None = None,
-        *,
-        threshold: float | None = None,
-        outlier: float | None = None,
-        novelty: float | None = None,
-        abstain: Label = "abstain",
-        cutoff: float | str | None = None,
-        folds: object = 5,
-    ) -> None:
-        self.estimator = estimator
-        self.costs = costs
-        self.reject = reject
-        self.threshold = threshold
-        self.outlier = outlier
-        self.novelty = novelty
-        self.abstain = abstain
-        self.cutoff = cutoff
-        self.folds = folds
+    estimator: Classifier
+    costs: CostsLike = None
+    reject: float | str | None = None
+    _: KW_ONLY
+    threshold: float | None = None
+    outlier: float | None = None
+    novelty: float | None = None
+    abstain: Label = "abstain"
+    cutoff: float | str | None = None
+    folds: object = 5
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
         """Fit the estimator; the costs must have a row for every class found.
@@ -172,7 +161,9 @@ class RiskClassifier(AnyWrapper):
             )
         return self._adopt(fitted, self._fixed_cutoff)
 
-    calibrated: Any = Refused("acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it")
+    calibrated: ClassVar[Any] = Refused(
+        "acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it"
+    )
 
     @if_inside
     def partial_fit(
