@@ -29,6 +29,7 @@ class WorkedFactor:
     formulas: tuple[str, ...] = ()  # (K) where a density comes from
     relative: bool = False  # whether it is known up to a number that all classes share, and no probability
     of_class: bool = True  # whether it depends on the class
+    products: tuple[tuple[tuple[Ratio, ...], ...], ...] = ()  # (K) those it is the mean of, where it is one
 
 
 @dataclass(frozen=True)

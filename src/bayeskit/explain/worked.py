@@ -97,9 +97,8 @@ class Working(Written):
         labels = [shorten(label) for label in self.classes.tolist()]
         lines = [self._product(k, label) for k, label in enumerate(labels)]
         for factor in self.factors:
-            shown: Line = factor.formulas or (factor.ratios if _is_long(factor) else ())
-            each = zip(labels if factor.of_class else labels[:1], shown, strict=False)
-            lines += [(f"{self._name(factor, label)} = ", formula) for label, formula in each]
+            each = zip(labels if factor.of_class else labels[:1], _origins(factor), strict=False)
+            lines += [(f"{self._name(factor, label)} = ", *origin) for label, origin in each]
         joint, exact = [from_log(log) for log in self.log_joint], self.exact
         for k, label in enumerate(labels):
             line: Line = (f"P({label} | x) = {joint[k]} / ({' + '.join(joint)})",)
@@ -125,6 +124,22 @@ class Working(Written):
         what = ", ".join(self.names.get(name, name) for name in factor.columns)
         given = ", ".join([*(self.names.get(name, name) for name in factor.given), *[label] * factor.of_class])
         return f"{'w' if factor.relative else 'P' if factor.mass else 'p'}({what}{' | ' * bool(given)}{given})"
+
+
+def _origins(factor: WorkedFactor) -> list[Line]:
+    """Where the number of each class comes from, if the product only shows the number."""
+    if factor.products:
+        return [_mean(products) for products in factor.products]
+    return [(formula,) for formula in factor.formulas or (factor.ratios if _is_long(factor) else ())]
+
+
+def _mean(products: Sequence[Sequence[Ratio]]) -> Line:
+    pieces: list[Piece] = [Ratio.of([1], [len(products)]), " · ("]
+    for i, product in enumerate(products):
+        pieces += [NEXT, " + " if i else "   ", product[0]]
+        for ratio in product[1:]:
+            pieces += [" · ", ratio]
+    return (*pieces, ")")
 
 
 def _is_long(factor: WorkedFactor) -> bool:

@@ -194,14 +194,16 @@ class AveragedDensity(Density):
             each = [self._factor(j, (members or [j])[0], codes) for j in said]
             return [factor for factor in each if factor.log.any()]
         products = [[self._written(j, p, codes) for j in said] for p in members]
-        ratios = []
+        ratios, shown = [], []
         for k in range(len(self.margins[0].counts)):
-            above = "+".join("·".join(str(each[k]) for each in product) for product in products)
-            values = (prod((each[k].value for each in product), start=Fraction(1)) for product in products)
+            shown.append(tuple(tuple(each[k] for each in product) for product in products))
+            above = "+".join("·".join(map(str, product)) for product in shown[k])
+            values = (prod((each.value for each in product), start=Fraction(1)) for product in shown[k])
             ratios.append(Ratio(above, str(len(members)), sum(values, Fraction(0)) / len(members)))
         log = np.zeros((1, len(ratios)))
         self.add(row, log)
-        return [WorkedFactor(tuple(self.columns[j] for j in said), log[0], (), tuple(ratios), mass=True)]
+        names = tuple(self.columns[j] for j in said)
+        return [WorkedFactor(names, log[0], ratios=tuple(ratios), mass=True, products=tuple(shown))]
 
     def _factor(self, j: int, p: int, codes: Sequence[int]) -> WorkedFactor:
         ratios, given = self._written(j, p, codes), (self.columns[p],) * (p != j)
