@@ -125,7 +125,7 @@ class Verdict:
             one = next((r for r in rates if r["class"] == self.interest), rates[0])
             if one["sensitivity"] is None:
                 return []
-            said = f"It finds {percent(one['sensitivity'])} of the {one['weight']:,.6g} cases of “{one['class']}”"
+            said = f"It finds {percent(one['sensitivity'])} of the {one['weight']:,.10g} cases of “{one['class']}”"
             named = (
                 ""
                 if one["precision"] is None
@@ -139,7 +139,7 @@ class Verdict:
         worst = min(low, key=lambda r: float(r["sensitivity"]))
         many = f"{len(low) - 1} other classes" if len(low) > 2 else "one other class"
         others = f", and less than half of {many}" if len(low) > 1 else ""
-        cases = f"{worst['weight']:,.6g} cases of “{worst['class']}”"
+        cases = f"{worst['weight']:,.10g} cases of “{worst['class']}”"
         return [f"It finds only {percent(worst['sensitivity'])} of the {cases}{others}."]
 
     @property
