@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import check_estimator
 
 import bayeskit as bk
 from bayeskit.decision.calibration import METHODS as MAPS
@@ -294,3 +295,23 @@ def test_isotonic_steps_of_few_rows_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         calibration("isotonic", logs, label)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ["temperature", "isotonic"])
+def test_scikit_learns_checks_pass_but_those_that_repeat_rows(method):
+    """Copies of a row may fall into different folds, one row of weight 2 does not."""
+    results = check_estimator(bk.Calibrated(bk.NaiveBayes(), method), on_skip=None, on_fail=None)
+    assert {r["check_name"] for r in results if r["status"] not in ("passed", "skipped")} <= {
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
+    assert len(results) > 54
+
+
+def test_weights_that_are_all_zero_are_named():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(BayeskitError, match="all sample weights are zero"):
+        bk.Calibrated(bk.NaiveBayes()).fit(X, y, np.zeros(len(y)))
+    with pytest.raises(BayeskitError, match="all sample weights are zero"):
+        bk.evaluate(bk.NaiveBayes(), X, y, sample_weight=np.zeros(len(y)))

@@ -284,9 +284,10 @@ def test_pseudo_rows_spread_as_the_class_are_fractions(name: str) -> None:
     check_worked(model, row, each)
 
 
-@pytest.mark.parametrize("name", ["tan", "kdb"])
-def test_the_default_base_is_written_in_its_parts(name: str) -> None:
-    model = TABLES_OF[name]().fit(HOLED, LABELS)
+@pytest.mark.parametrize(("name", "strength"), [("tan", None), ("kdb", None), ("kdb", 8)])
+def test_the_default_base_is_written_in_its_parts(name: str, strength: int | None) -> None:
+    model = TABLES_OF[name](strength=strength).fit(HOLED, LABELS)
+    assert ("+0.75·" in str(model.explain(ASKED[:1]).worked())) == (strength == 8)  # of P(x | parents)
     found, grid = families_of(model), [2**e if e >= 0 else Fraction(1, 2**-e) for e in range(10, -3, -1)]
     parts = [Fraction(i, 4) for i in range(5)]
     for row in ASKED:
@@ -298,11 +299,11 @@ def test_the_default_base_is_written_in_its_parts(name: str) -> None:
             (x,), given = factor.columns, found[factor.columns[0]][0]
             alone = [laplace(x, row, "", label) for label in ("no", "yes")]
             anywhere, tried = laplace(x, row, "", None), [alone]
-            for strength, part, pseudo in product(grid, parts, grid) if given else ():
+            for s, part, pseudo in product([strength] if strength else grid, parts, grid) if given else ():
                 of_all = shrunk(x, row, given, None, pseudo, anywhere)
                 bases = [part * one + (1 - part) * of_all for one in alone]
                 each = zip(("no", "yes"), bases, strict=True)
-                tried.append([shrunk(x, row, given, label, strength, base) for label, base in each])
+                tried.append([shrunk(x, row, given, label, s, base) for label, base in each])
             assert [ratio.value for ratio in factor.ratios] in (tried[1:] if given else tried)
 
 

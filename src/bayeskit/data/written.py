@@ -83,7 +83,7 @@ class Written(ABC):
 
     def _repr_html_(self) -> str:
         rows = ("".join(_html(piece) for piece in line) for line in self._lines())
-        return "<div>" + "".join(f'<p style="margin:.3em 0">{row}</p>' for row in rows) + "</div>"
+        return "<div>" + "".join(f'<p style="margin:.3em 0;line-height:1.9">{row}</p>' for row in rows) + "</div>"
 
 
 def text_of(line: Line) -> str:

@@ -71,6 +71,8 @@ class LabelledTable:
         codes, levels, _ = groups_of(batch, roles, Levels(), 1)
         weights = weights_of(batch, roles)
         weights = np.ones(n) if weights is None else weights
+        if n and not weights.any():
+            raise InputError("all sample weights are zero, so no row counts; give some that are above zero")
         heavy = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels)) > 0
         classes = levels.canonical(heavy)
         codes = np.append(levels.codes_in(classes), -1)[codes]
