@@ -245,6 +245,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
             "weighted neighbours",
             "risk",
             "forest",
+            "boosted",
             "pool",
         ),
     ],

@@ -45,8 +45,8 @@ class BoostedTrees(Dependent):
     --------
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(50)]
-    >>> odd = [(row["a"] + row["b"]).count("x") % 2 == 1 or row["c"] == "x" for row in table]
-    >>> bk.BoostedTrees().fit(table, odd).score(table, odd)
+    >>> both = [row["a"] == "x" and (row["b"] == "x" or row["c"] == "x") for row in table]
+    >>> bk.BoostedTrees().fit(table, both).score(table, both)
     1.0
     """
 

@@ -93,7 +93,7 @@ def _narrow(facts: Facts) -> str:
 
 def _many(facts: Facts) -> str:
     if facts.rows <= BOOSTED:
-        return f"trees that correct each other need {BOOSTED:,} rows"
+        return f"boosted trees need {BOOSTED:,} rows"
     if facts.columns > PAIRED:
         return f"more than {PAIRED} columns take too long where trees correct each other"
     cells = facts.columns * facts.classes
