@@ -114,8 +114,11 @@ def test_actions_that_are_no_classes_are_priced():
     assert found.others == ("treat", "wait")
     assert found.realised_cost == pytest.approx(cost, abs=1e-12)
     assert found.confusion.cost(TREAT) == pytest.approx(cost, abs=1e-12)
-    assert "nan" in str(found)
+    assert np.isnan(found.accuracy)
     assert found.interval("accuracy").how
+    shown = str(found.confusion)
+    assert shown.startswith("no row was predicted as a class")
+    assert "sensitivity" not in shown
 
 
 def test_a_threshold_is_priced_by_the_costs_given():

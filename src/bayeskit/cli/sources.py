@@ -30,6 +30,7 @@ MAGIC = {
     b"PK\x03\x04": ".xlsx",
 }
 UNPACKED = 8  # times its bytes on disk a file may take in memory
+JUDGED = 300  # bytes a row takes while it is judged in memory, about
 PANEL = "Reading"
 
 
@@ -161,10 +162,11 @@ def with_dates(source: TableLike, names: Sequence[str], keep: Sequence[str] = ()
 
 def in_memory(source: Any, known: Mapping[str, str] | None = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
-    from bayeskit.engines.files import bytes_of
+    from bayeskit.engines.files import bytes_of, rows_of
     from bayeskit.model.labelled_table import read_rows
 
-    return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
+    taken = max(bytes_of(source) * UNPACKED, (rows_of(source) or 0) * JUDGED)
+    return source if taken > source.size else read_rows(source, known)[0]
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ def add_to_journal(model: Learner, operation: str, rows: float, origin: Origin) 
         origin = Origin()
     elif before := find_learned(journal, origin):
         warn(
-            f"{origin.file} was learned before ({before.operation} of {before.time}, {before.rows:g} rows); its rows "
-            f"count twice now; if that was not meant, make the model forget them once (bayeskit forget)"
+            f"{origin.file} was learned before ({before.operation} of {before.time}, {before.rows:.12g} rows); its "
+            f"rows count twice now; if that was not meant, make the model forget them once (bayeskit forget)"
         )
     _add(model, Entry.now(operation, rows, origin))
     return model

@@ -227,8 +227,9 @@ class Confusion(TableRepr):
     def _lines(self) -> list[list[str]]:
         if len(self.labels) > SHOWN:
             return self._most_mistaken()
-        head = ["true \\ predicted", *map(str, self.labels), *map(str, self.others), *RATES]
-        rates = [getattr(self, rate) for rate in RATES]
+        shown = () if np.isnan(self.accuracy) else RATES  # actions that are no classes are neither right nor wrong
+        head = ["true \\ predicted", *map(str, self.labels), *map(str, self.others), *shown]
+        rates = [getattr(self, rate) for rate in shown]
         body = [
             [str(label), *(f"{w:.10g}" for w in row), *(_percent(rate[label]) for rate in rates)]
             for label, row in zip(self.labels.tolist(), self.matrix, strict=True)

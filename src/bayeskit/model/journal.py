@@ -47,7 +47,7 @@ class Entry:
         return cls(operation, float(rows), datetime.now(UTC).isoformat(timespec="seconds"), origin)
 
     def __str__(self) -> str:
-        return f"{self.time}  {self.operation}  {self.rows:g} rows  {self.origin.file}".rstrip()
+        return f"{self.time}  {self.operation}  {self.rows:.12g} rows  {self.origin.file}".rstrip()
 
 
 Journal = tuple[Entry, ...]

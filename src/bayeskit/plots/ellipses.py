@@ -182,5 +182,5 @@ class NeighbourDisplay(Display):
         ax.plot(*self.point, "*", color=INK, ms=14, mec="white", zorder=6, ls="none", label="asked about")
         ax.autoscale_view()
         ax.set_aspect("equal", adjustable="datalim")
-        tidy(ax, f"{self.weights.sum():g} rows within {self.radius:.4g}", *self.grid.names)
+        tidy(ax, f"{self.weights.sum():.12g} rows within {self.radius:.4g}", *self.grid.names)
         legend(ax, self.classes)

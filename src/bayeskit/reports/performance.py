@@ -174,7 +174,7 @@ def _taken(evaluation: Evaluation, actions: tuple[Label, ...]) -> str:
     names = (*actions, "undecided") if costs.abstains else actions
     of = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     lines = [
-        (label, *(Safe(f"{n:,.6g} <small>{percent(s)}</small>") for n, s in zip(line, share, strict=True)))
+        (label, *(Safe(f"{n:,.10g} <small>{percent(s)}</small>") for n, s in zip(line, share, strict=True)))
         for label, line, share in zip(
             evaluation.classes.tolist(),
             counts[:, : len(names)].tolist(),

@@ -133,7 +133,7 @@ class Verdict:
                 return []
             priced = by_probability(self.evaluation)
             it = "Its most probable class, whatever the costs, finds" if priced else "It finds"
-            said = f"{it} {percent(one['sensitivity'])} of the {one['weight']:,.6g} cases of “{one['class']}”"
+            said = f"{it} {percent(one['sensitivity'])} of the {one['weight']:,.10g} cases of “{one['class']}”"
             named = (
                 ""
                 if one["precision"] is None
@@ -151,7 +151,7 @@ class Verdict:
         worst = min(low, key=lambda r: float(r["sensitivity"]))
         many = f"{len(low) - 1} other classes" if len(low) > 2 else "one other class"
         others = f", and less than half of {many}" if len(low) > 1 else ""
-        cases = f"{worst['weight']:,.6g} cases of “{worst['class']}”"
+        cases = f"{worst['weight']:,.10g} cases of “{worst['class']}”"
         return [f"It finds only {percent(worst['sensitivity'])} of the {cases}{others}."]
 
     @property
