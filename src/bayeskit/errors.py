@@ -3,11 +3,12 @@
 They derive from the built-in that scikit-learn's contract expects in their place.
 """
 
+import functools
 import inspect
 import os
 import warnings
 
-PACKAGE = os.path.join(os.path.dirname(__file__), "")
+WITHIN = os.path.join(os.path.dirname(__file__), ""), functools.__file__  # cached properties are asked by the latter
 
 
 class HeldWarning(UserWarning):
@@ -77,6 +78,6 @@ class ImpossibleEvidence(NetworkError):
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Tell of it at the line of the user's that led here: the nearest one outside this package."""
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(WITHIN):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
