@@ -5,7 +5,7 @@ namespace bayeskit::search { namespace {
 constexpr int64_t TREE_DEPTH = 48;
 
 template <bool SQUARE> inline double power_of(double gap) { return SQUARE ? gap * gap : __builtin_fabs(gap); }
-template <bool SQUARE> inline Real power_of(Real gap) { return SQUARE ? gap * gap : magnitude(gap); }
+template <bool SQUARE> inline Real power_of_lanes(Real gap) { return SQUARE ? gap * gap : magnitude(gap); }
 
 template <bool SQUARE> inline double box_distance(const double *x, const double *box, int64_t columns) {
     double sum = 0;
@@ -38,7 +38,7 @@ template <bool SQUARE> inline void search_leaf(const double *x, PointTree tree, 
     for (; t + LANES <= to; t += LANES) {
         Real sum = splat(0.0);
         for (int64_t j = 0; j < tree.columns; ++j)
-            sum = sum + power_of<SQUARE>(splat(x[j]) - load(tree.number + j * tree.count + t));
+            sum = sum + power_of_lanes<SQUARE>(splat(x[j]) - load(tree.number + j * tree.count + t));
         if (!any(less(sum, splat(found.worst())))) continue;
         for (int i = 0; i < LANES; ++i)
             if (lane(sum, i) < found.worst()) found.add(lane(sum, i), tree.order[t + i]);
