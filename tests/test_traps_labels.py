@@ -194,3 +194,21 @@ def test_rules_that_do_not_normalise_have_no_evidence(rule):
 def test_a_single_class_is_named_as_it_was_given():
     with pytest.warns(UserWarning, match=r"only one class \(0\) has been seen"):
         bk.NaiveBayes().fit([[1.0], [2.0]], [0, 0])
+
+
+def test_a_column_with_the_index_of_the_frame_in_another_order_is_paired_by_position_and_said():
+    frame, labels = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0]}), pd.Series(list("aabb"))
+    for moved in (labels.iloc[[3, 2, 1, 0]], labels.iloc[[1, 0, 3, 2]]):
+        with pytest.warns(UserWarning, match=r"y has the index of the frame in another order.*by position"):
+            assert bk.NaiveBayes().fit(frame, moved).predict(frame).tolist() == moved.tolist()
+    weight = pd.Series([1.0, 2, 3, 4], index=[3, 2, 1, 0])
+    with pytest.warns(UserWarning, match="sample_weight has the index"):
+        bk.NaiveBayes().fit(frame, labels, sample_weight=weight)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_index_of_its_own_says_nothing_of_the_order():
+    frame, labels = pd.DataFrame({"x": [1.0, 2.0, 8.0, 9.0]}), pd.Series(list("aabb"))
+    bk.NaiveBayes().fit(frame, labels.set_axis([7, 8, 9, 10]))
+    bk.NaiveBayes().fit(frame.iloc[::-1], labels.iloc[::-1])
+    bk.NaiveBayes().fit(frame.set_axis(["a", 1, None, 2.5]), labels.set_axis([1, "a", None, 2.5]))

@@ -37,7 +37,7 @@ from bayeskit.engines.fields import (
     name_damage,
     plain_column,
 )
-from bayeskit.errors import InputError, KindError, SchemaError
+from bayeskit.errors import InputError, KindError, SchemaError, warn
 
 FEW = 4096  # rows of a frame that may be copied to be read
 
@@ -68,6 +68,9 @@ def source(X: TableLike, y: LabelsLike | None = None, weight: object = None, fol
                 )
         return Source(X, Roles(*(None if given is None else str(given) for given in (y, weight, fold))))
     table, named = _table(X)
+    if is_pandas_frame(X):
+        for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
+            _warn_of_order(X, given, argument)
     if not len(table.schema):
         raise InputError(
             f"Found array with 0 feature(s) (shape=({table.num_rows}, 0)) while a minimum of 1 is required. "
@@ -85,6 +88,21 @@ def source(X: TableLike, y: LabelsLike | None = None, weight: object = None, fol
     for name, array in beside.items():
         table = table.append_column(name, array)
     return Source(table, roles, named, label, _is_records(X))
+
+
+def _warn_of_order(X: Any, given: Any, argument: str) -> None:
+    """Say so where a frame and a column of pandas have the same index in another order: rows are paired by position."""
+    if package_of(given) != "pandas" or len(given) != len(X) or given.index is X.index or given.index.equals(X.index):
+        return
+    try:
+        permuted = X.index.sort_values().equals(given.index.sort_values())
+    except TypeError:  # names of rows that have no order
+        return
+    if permuted:
+        warn(
+            f"{argument} has the index of the frame in another order; rows are paired by position, as scikit-learn "
+            f"does. Give {argument}.loc[frame.index] to pair them by index, or {argument}.to_numpy() if this is meant"
+        )
 
 
 def _categories(values: object) -> Declared | None:

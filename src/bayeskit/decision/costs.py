@@ -318,13 +318,13 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Label] | Array 
     (array(['wait', 'treat'], dtype=object), array([[ 4.8,  2.5],
            [ 3. , 25. ]]))
     """
-    known = [] if classes is None else list(classes)
+    known = [] if classes is None else list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
     table = Costs.of(costs, known) if known or not isinstance(costs, Costs) else costs
+    order = known
     if classes is None:
-        classes = list(proba.columns) if isinstance(proba, HasColumns) else table.classes
+        order = list(proba.columns) if isinstance(proba, HasColumns) else list(table.classes)
         if isinstance(proba, np.ndarray):
             _warn_of_order(table.classes)
-    order = list(classes)
     matrix = table.matrix_for(order)
     p = probabilities(proba, order)
     actions = np.empty(len(table.actions), dtype=object)
