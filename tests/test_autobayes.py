@@ -16,6 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
+from bayeskit.ensemble import candidate_run
+from bayeskit.ensemble.candidate import Facts
+from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.pool import Pool, evidence, smooth_prior
 from bayeskit.errors import BayeskitError, ModelFileError
@@ -300,6 +303,30 @@ def test_many_columns_leave_out_what_pairs_columns():
     model = bk.AutoBayes(max_candidates=3).fit(X, y)
     assert "too many pairs" in str(model.summary())
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_many_cells_leave_out_corrections_and_say_so():
+    facts = Facts(5_000.0, 1_000, 10, 10, 0, ())
+    said = {c.name: c.helps(facts) for c in candidates(None, "missing", (), 10)}
+    assert said["corrected naive"] == "10,000 columns times classes have too many corrections"
+    assert said["forest"] == said["naive, families chosen"] == ""
+
+
+def test_of_huge_tables_few_rows_are_held_out_once(monkeypatch):
+    """Rows times columns times classes bound what is kept of the rows that are predicted, and the number of models."""
+    X, y = make_classification(300, 5, random_state=0)
+    seen = []
+    pool = CandidateRun.pool
+    monkeypatch.setattr(CandidateRun, "pool", lambda run, found: (seen.append(run.plan), pool(run, found))[1])
+    monkeypatch.setattr(candidate_run, "HUGE", 2_999)
+    monkeypatch.setattr(candidate_run, "TESTED", 300)
+    monkeypatch.setattr(candidate_run, "FEWEST", 25)
+    bk.AutoBayes(max_candidates=1).fit(X, y)
+    assert len({id(train) for train in seen[0].trains}) == 1
+    assert sum(test.mass.sum() for test in seen[0].tests) == pytest.approx(30, abs=3)
+    monkeypatch.setattr(candidate_run, "HUGE", 3_000)
+    bk.AutoBayes(max_candidates=1).fit(X, y)
+    assert len({id(train) for train in seen[-1].trains}) == 5
 
 
 def test_settings_are_checked():

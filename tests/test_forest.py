@@ -208,3 +208,28 @@ def test_trees_of_other_columns_than_the_table_has_are_refused():
     for j in range(2):
         with pytest.raises(InputError, match=r"trees split column '(x|town)' as what it is not"):
             forest.check_columns(Schema(model.schema.columns[j : j + 1]))
+
+
+@pytest.mark.parametrize("classes", [3, 40, 300])
+def test_whole_weights_grow_the_trees_of_weights_half_as_large(classes):
+    """Few rows of many classes are summed up row by row where weights are whole, else class by class."""
+    rng = np.random.default_rng(classes)
+    n, sizes = 600, np.array([64, 20, 5, 9, 2], dtype=np.uint8)
+    codes = np.array([rng.integers(0, size, n) for size in sizes], dtype=np.uint8)
+    codes[rng.random(codes.shape) < 0.05] = 255
+    label = ((codes[0] // 3 + 7 * codes[2] + rng.integers(0, 3, n)) % classes).astype(np.int32)
+    weight, ordered = rng.integers(1, 4, n).astype(float), np.array([1, 1, 0, 0, 1], dtype=np.uint8)
+    whole, half = (
+        _core.grow_trees(codes, label, w, ordered, sizes, classes, 5, 2, 150, 1e-9, 3) for w in (weight, weight / 2)
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(whole, half, strict=True))
+
+
+def test_nodes_of_wide_tables_try_a_hundred_columns(monkeypatch):
+    tried = []
+    grow = _core.grow_trees
+    monkeypatch.setattr(_core, "grow_trees", lambda *given: (tried.append(given[7]), grow(*given))[1])
+    X = np.random.default_rng(0).normal(size=(30, 330))
+    for columns in (330, 60):
+        bk.ProbabilityForest(trees=2, strength=1.0).fit(X[:, :columns], X[:, 0] > 0)
+    assert tried == [100, 20]

@@ -1,5 +1,6 @@
 // Randomised classification trees on columns of few levels: at each node some columns are drawn, and the best split wins.
 #include <algorithm>
+#include <cmath>
 #include <queue>
 #include "trees/trees.h"
 #include "vectors/compiler.h"
@@ -34,8 +35,10 @@ class Grower {
     const Table &table;
     const Settings &how;
     Random random;
-    std::vector<int32_t> row, spare, drawn, label;
-    std::vector<double> histogram, left, under, share, weight;
+    std::vector<int32_t> row, spare, drawn, label, by_level;
+    std::vector<uint8_t> level_of;
+    std::vector<double> histogram, over, under, share, weight;  // classes of both sides are 0 between columns
+    bool whole;                                                 // whether weights and their squares add up exactly
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
 
@@ -52,8 +55,17 @@ public:
         for (size_t i = 0; i < row.size(); ++i) row[i] = int32_t(i);
         drawn.resize(size_t(table.codes.columns));
         histogram.resize(size_t(MOST_LEVELS * table.classes));
-        left.resize(size_t(table.classes));
+        over.resize(size_t(table.classes));
         under.resize(size_t(table.classes));
+        level_of.resize(row.size());
+        by_level.resize(row.size());
+        double total = 0;
+        whole = true;
+        for (size_t i = 0; i < row.size(); ++i) {
+            total += table.weight[i];
+            whole = whole && table.weight[i] == std::floor(table.weight[i]);
+        }
+        whole = whole && total <= 1 << 26;
         share.resize(MOST_LEVELS);
     }
 
@@ -124,75 +136,181 @@ private:
             std::swap(drawn[size_t(j)], drawn[size_t(j + random.below(columns - j))]);
             int32_t at = drawn[size_t(j)];
             int64_t leading = random.below(K);
-            able += K == 2 ? try_column<2>(at, leading, from, to, found) : try_column<0>(at, leading, from, to, found);
+            able += try_column(at, leading, from, to, found);
         }
         return found;
     }
 
-    // Whether the column has two levels here; a better split replaces the one found so far. There are W classes, any
-    // number where W is 0.
-    template <int64_t W> bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
+    // The levels of a column that the rows of a node have, and what splits are made of.
+    struct Levels {
+        uint64_t seen = 0, absent = 0;
+        uint8_t order[MOST_LEVELS];  // in which they go to the first child
+        int there = 0;
+        double total = 0;
+    };
+
+    // Whether the column has two levels here; a better split replaces the one found so far. Sums of whole weights are
+    // exact in any order, so that class by class and row by row find the same; few rows of many classes go row by row.
+    bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
+        const int64_t K = table.classes, n = to - from;
+        if (whole && 2 * n < std::min<int64_t>(table.sizes[at], n) * K) return by_rows(at, leading, from, n, found);
+        switch (K) {
+        case 2: return by_classes<2>(at, leading, from, n, found);
+        case 3: return by_classes<3>(at, leading, from, n, found);
+        default: return by_classes<0>(at, leading, from, n, found);
+        }
+    }
+
+    // W classes, any number where W is 0.
+    template <int64_t W> bool by_classes(int32_t at, int64_t leading, int64_t from, int64_t n, Split &found) {
         const int64_t K = W ? W : table.classes, size = table.sizes[at];
         const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
-        uint64_t seen = 0;  // most nodes have few rows: only the levels they have are cleared and looked at
-        for (int64_t i = from; i < to; ++i) {
-            uint8_t level = code[row[size_t(i)]];
+        Levels levels;
+        if (n >= size) {  // else only the levels that the rows have are cleared and looked at
+            levels.seen = (uint64_t(2) << (size - 1)) - 1;
+            std::fill(histogram.begin(), histogram.begin() + size * K, 0.0);
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            uint8_t level = code[row[size_t(from + i)]];
             if (level == MISSING) continue;
             double *cell = &histogram[size_t(level * K)];
-            if (!in_mask(seen, level)) {
-                seen |= uint64_t(1) << level;
+            if (!in_mask(levels.seen, level)) {
+                levels.seen |= uint64_t(1) << level;
                 std::fill(cell, cell + K, 0.0);
             }
-            cell[label[size_t(i - from)]] += weight[size_t(i - from)];
+            cell[label[size_t(i)]] += weight[size_t(i)];
         }
-        if (!(seen & (seen - 1))) return false;
-        uint8_t order[MOST_LEVELS];
-        int there = 0;
-        uint64_t absent = ~seen & ((uint64_t(2) << (size - 1)) - 1);
-        double total = 0, squares = 0;
-        std::fill(left.begin(), left.end(), 0.0);
-        for (uint64_t rest = seen; rest; rest &= rest - 1) {
+        double few[2 * (W ? W : 1)], *left = W ? few : over.data(), *below = W ? few + W : under.data();
+        std::fill(left, left + K, 0.0);
+        auto mass = [&](int64_t b) {
+            double sum = 0;
+            for (int64_t k = 0; k < K; ++k) sum += histogram[size_t(b * K + k)];
+            return sum;
+        };
+        auto add_to_total = [&](int64_t b) {
+            for (int64_t k = 0; k < K; ++k) left[k] += histogram[size_t(b * K + k)];
+            return histogram[size_t(b * K + leading)];
+        };
+        sort_levels(at, levels, mass, add_to_total);
+        double squares = 0;
+        for (int64_t k = 0; k < K; ++k) squares += left[k] * left[k];
+        for (int64_t k = 0; k < K; ++k) levels.total += left[k];
+        std::fill(below, below + K, 0.0);
+        double weight_below = 0;
+        auto move = [&](int64_t b, double &under_squares, double &over_squares) {
+            const double *cell = &histogram[size_t(b * K)];
+            under_squares = over_squares = 0;
+            for (int64_t k = 0; k < K; ++k) {
+                weight_below += cell[k];
+                below[k] += cell[k];
+                double above = left[k] - below[k];
+                under_squares += below[k] * below[k];
+                over_squares += above * above;
+            }
+            return weight_below;
+        };
+        bool able = levels.there > 1;
+        if (able) scan(at, levels, squares, move, found);
+        if (!W) clear_classes(n);
+        return able;
+    }
+
+    // Rows sorted by their level, each of which moves one class.
+    bool by_rows(int32_t at, int64_t leading, int64_t from, int64_t n, Split &found) {
+        const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
+        Levels levels;
+        double squares = 0, mass[MOST_LEVELS], led[MOST_LEVELS];
+        int32_t count[MOST_LEVELS], start[MOST_LEVELS];
+        for (int64_t i = 0; i < n; ++i) {
+            uint8_t level = level_of[size_t(i)] = code[row[size_t(from + i)]];
+            if (level == MISSING) continue;
+            if (!in_mask(levels.seen, level)) {
+                levels.seen |= uint64_t(1) << level;
+                mass[level] = led[level] = 0;
+                count[level] = 0;
+            }
+            double w = weight[size_t(i)], &whole_class = over[size_t(label[size_t(i)])];
+            ++count[level];
+            mass[level] += w;
+            if (label[size_t(i)] == leading) led[level] += w;
+            squares += w * (2 * whole_class + w);
+            whole_class += w;
+            levels.total += w;
+        }
+        sort_levels(at, levels, [&](int64_t b) { return mass[b]; }, [&](int64_t b) { return led[b]; });
+        bool able = levels.there > 1;
+        if (able) {
+            int32_t next = 0;
+            for (uint64_t rest = levels.seen; rest; rest &= rest - 1) {
+                int64_t b = __builtin_ctzll(rest);
+                start[b] = next;
+                next += count[b];
+            }
+            for (int64_t i = 0; i < n; ++i)
+                if (level_of[size_t(i)] != MISSING) by_level[size_t(start[level_of[size_t(i)]]++)] = int32_t(i);
+            double under_sum = 0, over_sum = squares, weight_below = 0;
+            auto move = [&](int64_t b, double &under_squares, double &over_squares) {
+                for (int32_t at_row = start[b] - count[b]; at_row < start[b]; ++at_row) {
+                    size_t i = size_t(by_level[size_t(at_row)]), k = size_t(label[i]);
+                    double w = weight[i];
+                    under_sum += w * (2 * under[k] + w);
+                    under[k] += w;
+                    over_sum -= w * (2 * over[k] - w);
+                    over[k] -= w;
+                    weight_below += w;
+                }
+                under_squares = under_sum;
+                over_squares = over_sum;
+                return weight_below;
+            };
+            scan(at, levels, squares, move, found);
+        }
+        clear_classes(n);
+        return able;
+    }
+
+    void clear_classes(int64_t n) {
+        for (int64_t i = 0; i < n; ++i) under[size_t(label[size_t(i)])] = over[size_t(label[size_t(i)])] = 0;
+    }
+
+    // Those that weigh something: intervals as they follow each other, levels by the share of one class.
+    template <typename Mass, typename Led> void sort_levels(int32_t at, Levels &levels, Mass mass, Led led) {
+        levels.absent = ~levels.seen & ((uint64_t(2) << (table.sizes[at] - 1)) - 1);
+        for (uint64_t rest = levels.seen; rest; rest &= rest - 1) {
             int64_t b = __builtin_ctzll(rest);
-            double mass = 0;
-            for (int64_t k = 0; k < K; ++k) mass += histogram[size_t(b * K + k)];
-            if (!(mass > 0)) {
-                absent |= uint64_t(1) << b;
+            double sum = mass(b);
+            if (!(sum > 0)) {
+                levels.absent |= uint64_t(1) << b;
                 continue;
             }
-            for (int64_t k = 0; k < K; ++k) left[size_t(k)] += histogram[size_t(b * K + k)];
-            share[size_t(b)] = histogram[size_t(b * K + leading)] / mass;
-            order[there++] = uint8_t(b);
+            share[size_t(b)] = led(b) / sum;
+            levels.order[levels.there++] = uint8_t(b);
         }
-        if (there < 2) return false;
-        for (int64_t k = 0; k < K; ++k) total += left[size_t(k)];
-        for (int64_t k = 0; k < K; ++k) squares += left[size_t(k)] * left[size_t(k)];
         if (!table.ordered[at])
-            std::stable_sort(order, order + there, [&](uint8_t a, uint8_t b) { return share[a] < share[b]; });
-        std::vector<double> &whole = left;  // class weights of the part above the cut
-        double below = 0, base = squares / total;
+            std::stable_sort(levels.order, levels.order + levels.there,
+                             [&](uint8_t a, uint8_t b) { return share[a] < share[b]; });
+    }
+
+    // Every cut between two levels; ``move`` puts a level below it and says the squares of both sides and the weight below.
+    template <typename Move> void scan(int32_t at, const Levels &levels, double squares, Move move, Split &found) {
+        const uint8_t *order = levels.order;
+        double base = squares / levels.total;
+        double wanted = found.column >= 0 ? (found.gain + base) * (1 - 1e-9) : -1;  // to be reached before it is divided
         uint64_t mask = 0;
-        std::fill(under.begin(), under.end(), 0.0);
-        for (int b = 0; b + 1 < there; ++b) {
-            const double *cell = &histogram[size_t(order[b] * K)];
-            double under_squares = 0, over_squares = 0;
-            for (int64_t k = 0; k < K; ++k) {
-                below += cell[k];
-                under[size_t(k)] += cell[k];
-                double over = whole[size_t(k)] - under[size_t(k)];
-                under_squares += under[size_t(k)] * under[size_t(k)];
-                over_squares += over * over;
-            }
+        for (int b = 0; b + 1 < levels.there; ++b) {
+            double under_squares, over_squares, below = move(order[b], under_squares, over_squares);
             mask |= uint64_t(1) << order[b];
-            double above = total - below;
+            double above = levels.total - below;
+            if (under_squares * above + over_squares * below <= wanted * (below * above)) continue;
             if (below < how.least || above < how.least) continue;
             double gain = under_squares / below + over_squares / above - base;
             if (gain <= found.gain && found.column >= 0) continue;
             bool majority = below >= above;
             // Intervals without rows here go with the nearer neighbour, levels without rows where most rows go.
             uint64_t low = (uint64_t(2) << ((order[b] + order[b + 1]) / 2)) - 1;
-            found = {gain, at, table.ordered[at] ? low : mask | (majority ? absent : 0), majority};
+            found = {gain, at, table.ordered[at] ? low : mask | (majority ? levels.absent : 0), majority};
+            wanted = (gain + base) * (1 - 1e-9);
         }
-        return true;
     }
 };
 

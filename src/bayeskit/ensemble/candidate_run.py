@@ -14,7 +14,7 @@ import numpy as np
 from bayeskit.arrays import Float, Seed
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
-from bayeskit.ensemble.cross_fit import CrossFit, Share
+from bayeskit.ensemble.cross_fit import ROWS, CrossFit, Share
 from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
 from bayeskit.ensemble.deadline import Deadline, OutOfTime
 from bayeskit.ensemble.leaderboard import FAILED, LeaderboardEntry
@@ -31,6 +31,8 @@ from bayeskit.model.open_table import OpenTable
 K = TypeVar("K")
 JUDGED = 14_000  # different rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
+HUGE = 10_000_000  # rows times classes times columns beyond which there are no folds: some rows are held out once
+TESTED, FEWEST = 4_000_000, 500  # numbers that are kept of the rows that are predicted, at most; such rows, at least
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,10 @@ class CandidateRun:
         first = learn_together(opened, read, [Job(spec)], beside=[Sample.of(read, JUDGED, key)])
         (reader,), (drawn,) = first.models, first.beside
         distinct = drawn.distinct(reader, opened)
-        few = int(distinct.units.sum()) * len(reader.classes) <= SEVERAL
-        plan = replace(CrossFit.of(distinct, 5 if few else 2), deadline=deadline)
+        cells, units = len(reader.classes) * max(len(read.names), 1), int(distinct.units.sum())
+        folds = 1 if units * cells > HUGE else 5 if units * len(reader.classes) <= SEVERAL else 2
+        plan = CrossFit.of(distinct, folds, int(np.clip(TESTED // cells, FEWEST, ROWS)))
+        plan = replace(plan, deadline=deadline)
         took = time.monotonic() - begin
         return cls(opened, read, reader, distinct, plan, took, {"": (None, distinct.table)})
 

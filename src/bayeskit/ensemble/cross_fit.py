@@ -28,6 +28,7 @@ FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
 DRAWN = 100_000  # different rows among which they are
 FEW = 100  # rows below which folds are drawn several times
+HELD = 4  # at most one row of so many is held out where there are no folds
 PLENTY = 12_000  # rows above which one model, of the rows that are not tested, predicts all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
@@ -62,13 +63,14 @@ class CrossFit:
     def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
         """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
 
-        Above 12,000 units some are held out: all parts are then predicted by one model of the others.
+        Above 12,000 units, or where one fold is asked for, some are held out: all parts are then predicted by one model
+        of the others.
         """
         total, weight = int(distinct.units.sum()), distinct.weight
         if total < FEW:
             return cls._repeat(distinct, folds, 3)
-        if total > PLENTY:
-            fixed = total // most + 1
+        if total > PLENTY or folds == 1:
+            fixed = max(total // most + 1, HELD)
             place = distinct.places(fixed * FOLDS)
             masses = [distinct.weigh_fold(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
             learned = Share.of(weight - distinct.weigh_fold(place, fixed, 0))

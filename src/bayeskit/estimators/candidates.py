@@ -16,6 +16,7 @@ BROAD = 1000  # columns up to which covariances are counted
 TREES, FEWER = 100, 50  # of the forest; where a pool is fast
 BOOSTED = 1_000  # rows from which trees are boosted
 SLOPES = 10_000  # columns times classes up to which they are
+CORRECTED = 3_000  # and up to which each level of each column is corrected for each class
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
@@ -41,7 +42,11 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str], trees: int) 
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
         Candidate(
-            "corrected naive", lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared), cost=3.0, share=0.45
+            "corrected naive",
+            lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared),
+            cost=3.0,
+            helps=_few_cells,
+            share=0.45,
         ),
         Candidate(
             "forest",
@@ -98,6 +103,11 @@ def _many(facts: Facts) -> str:
         return f"more than {PAIRED} columns take too long where trees correct each other"
     cells = facts.columns * facts.classes
     return f"{cells:,} columns times classes have too many slopes to sum up" if cells > SLOPES else ""
+
+
+def _few_cells(facts: Facts) -> str:
+    cells = facts.columns * facts.classes
+    return f"{cells:,} columns times classes have too many corrections" if cells > CORRECTED else ""
 
 
 def _deep(facts: Facts) -> str:

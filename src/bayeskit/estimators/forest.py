@@ -19,10 +19,10 @@ class ProbabilityForest(Dependent):
     """Randomised trees for probabilities: a node's class shares shrink toward its parent's, and trees are averaged.
 
     P(c | x) = mean over trees of p_leaf(c), with p_node = (n_c + a p_parent) / (n + a) from the root down. At each node
-    a third of the columns is drawn and the split of least Gini impurity is taken; trees grow best first on all rows,
-    numbers in up to 64 intervals. A row without a value goes both ways, by the shares of the rows counted there. A
-    forest takes at most 2 MB in a file. Rows learned or forgotten later are counted in the leaves; the splits are
-    held (``exact_`` tells), so models with trees of their own do not merge.
+    a third of the columns is drawn, at most a hundred, and the split of least Gini impurity is taken; trees grow best
+    first on all rows, numbers in up to 64 intervals. A row without a value goes both ways, by the shares of the rows
+    counted there. A forest takes at most 2 MB in a file. Rows learned or forgotten later are counted in the leaves; the
+    splits are held (``exact_`` tells), so models with trees of their own do not merge.
 
     Parameters
     ----------

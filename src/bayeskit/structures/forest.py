@@ -26,6 +26,7 @@ STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # pseudo-rows of t
 FOLDS = 3  # that choose among them
 TRIED = 32  # trees of each fold
 FEW = 500  # rows up to which all folds are used, beyond one
+DRAWN = 100  # columns that a node tries, at most
 FEWEST = 100  # leaves of a tree, below which there are fewer trees
 LEAST = 24  # trees, in any case
 
@@ -34,8 +35,8 @@ LEAST = 24  # trees, in any case
 class Forest(Staged[Any]):
     """P(c | x) = mean over trees of p_leaf(c), p_node = (n_c + a p_parent)/(n + a); log p(x | c) = log P(c | x)/P_0(c).
 
-    P_0 is the answer without any value. At each node a third of the columns is drawn, and the split of least Gini
-    impurity is taken; trees grow best first, on all rows. The number a of pseudo-rows is what predicts best the rows
+    P_0 is the answer without any value. At each node a third of the columns is drawn, at most a hundred, and the
+    split of least Gini impurity is taken; trees grow best first, on all rows. The number a of pseudo-rows is what predicts best the rows
     that inner folds hold out. Where a value is missing or a level new, a row goes both ways, by the shares of the rows
     counted there; such rows are counted where most others went. Rows are read once for the trees, once to count.
     """
@@ -105,7 +106,7 @@ class TreeSearch(TreeRows):
         codes, classes = np.ascontiguousarray(self.codes[:, used]), len(self.classes)
         leaves = int(BYTES // (8 * classes + 2 * NODE_BYTES))
         trees = min(trees, max(LEAST, leaves // FEWEST))
-        tried = max(1, -(-len(self.columns) // 3))
+        tried = int(np.clip(-(-len(self.columns) // 3), 1, DRAWN))
         label = np.ascontiguousarray(self.label[used], dtype=np.int32)
         size = max(2, min(leaves // trees, 30_000))
         settings = classes, trees, tried, size, 1e-9, seed
