@@ -36,9 +36,10 @@ class Forest(Staged[Any]):
     """P(c | x) = mean over trees of p_leaf(c), p_node = (n_c + a p_parent)/(n + a); log p(x | c) = log P(c | x)/P_0(c).
 
     P_0 is the answer without any value. At each node a third of the columns is drawn, at most a hundred, and the
-    split of least Gini impurity is taken; trees grow best first, on all rows. The number a of pseudo-rows is what predicts best the rows
-    that inner folds hold out. Where a value is missing or a level new, a row goes both ways, by the shares of the rows
-    counted there; such rows are counted where most others went. Rows are read once for the trees, once to count.
+    split of least Gini impurity is taken; trees grow best first, on all rows. The number a of pseudo-rows is what
+    predicts best the rows that inner folds hold out. Where a value is missing or a level new, a row goes both ways, by
+    the shares of the rows counted there; such rows are counted where most others went. Rows are read once for the
+    trees, once to count.
     """
 
     trees: int = 150
