@@ -59,7 +59,7 @@ def mean_of_shares(shares: Float, rows: Float) -> Interval:
 
     x̄ - √Σ(x - l)² / K to x̄ + √Σ(u - x)² / K (MOVER: Zou, Huang and Zhang, Statistics in Medicine 28, 2009). Wilson's
     score is held against Student's t with n_c - 1 degrees of freedom: with the normal quantile the mean of classes
-    of 8 to 30 rows held the truth in 91 to 92 % of simulated tables (benchmarks/README.md). One row says nothing.
+    of 8 to 30 rows held the truth in 91 to 92 % of simulated tables (benchmarks/HISTORY.md). One row says nothing.
 
     >>> interval = mean_of_shares(np.array([0.5, 0.5]), np.array([10.0, 10.0]))
     >>> round(interval.low, 4), round(interval.high, 4)
