@@ -74,32 +74,64 @@ COUNTED = {
     "kernel": (bk.NaiveBayes(families={"x": bk.families.Kernel()}), ["x", "colour"]),
     "neighbours": (bk.KNNBayes(k=3, metric="gower"), ["x", "colour"]),
     "full": (bk.FullBayes(kinds={"hits": "nominal"}), ["colour", "hits"]),
+    "words": (bk.NaiveBayes(families="Multinomial"), ["hits", "misses"]),
+    "opposites": (bk.NaiveBayes(families="Complement"), ["hits", "misses"]),
+    "presence": (bk.NaiveBayes(families="Bernoulli"), ["hits", "misses"]),
+    "tree": (bk.TAN(penalty=None, unseen="smooth"), ["colour", "shape"]),
+    "order": (bk.KDB(k=1, penalty=None), ["colour", "shape"]),
+    "averaged": (bk.AODE(), ["colour", "shape"]),
+    "pairs": (bk.AODE(n=2), ["colour", "shape", "size"]),
+    "network": (bk.NetworkBayes([("class", "colour"), ("class", "shape"), ("colour", "shape")]), ["colour", "shape"]),
+    "rows": (bk.TAN(exact=True), ["x", "colour", "shape"]),  # cuts and arcs are chosen anew
 }
+
+
+def a_table(columns: list[str]) -> tuple[Any, Any, Any]:
+    """Rows, their classes, and rows to be asked about: with a level that one row has, and one that none has."""
+    X, y = mixed(24, 3)
+    rng = np.random.default_rng(3)
+    X["misses"] = rng.poisson(1 + 2 * (y == "b"))
+    X["shape"] = np.where(rng.random(24) < 0.7, X["colour"] == "red", y == "a").astype(str)
+    X["size"] = rng.choice(["s", "m"], 24)
+    X.loc[0, "colour"] = "violet"
+    asked = X[:3].copy()
+    asked["colour"] = ["violet", "new to all", None]
+    return X[columns].copy(), y, asked[columns]
+
+
+def odds(estimator: Any, X: Any, y: Any, row: Any, label: str) -> float:
+    """The log-odds against a label by a model of some rows."""
+    (p,) = type(estimator)(**estimator.get_params()).fit(X, y).predict_log_proba(row)
+    return float(p[1 - "ab".index(label)] - p["ab".index(label)])
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_full_conformal_is_that_of_refits(name: str) -> None:
     estimator, columns = COUNTED[name]
-    X, y = mixed(24, 3)
-    X = X[columns].copy()
-    X.loc[0, "colour"] = "violet"  # a level that one row has
-    asked = X[:3].copy()
-    asked["colour"] = ["violet", "new to all", None]
-    model = bk.Conformal(estimator).fit(X, y)
-    found = model.p_values(asked)
+    X, y, asked = a_table(columns)
+    found = bk.Conformal(estimator).fit(X, y).p_values(asked)
     for r in range(3):
         for k, label in enumerate("ab"):
             both, labels = pd.concat([X, asked[r : r + 1]], ignore_index=True), np.append(y, label)
-            scores = []
-            for i in range(len(both)):
-                rest = np.arange(len(both)) != i
-                p = (
-                    type(estimator)(**estimator.get_params())
-                    .fit(both[rest], labels[rest])
-                    .predict_log_proba(both[i : i + 1])
-                )
-                scores.append(p[0, 1 - "ab".index(labels[i])] - p[0, "ab".index(labels[i])])
-            assert found[r, k] == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-9))
+            rest = ~np.eye(len(both), dtype=bool)
+            scores = [odds(estimator, both[m], labels[m], both[~m], labels[i]) for i, m in enumerate(rest)]
+            assert found[r, k] == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-9), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["tree", "averaged", "network", "opposites"])
+def test_jackknife_is_that_of_refits(name: str) -> None:
+    estimator, columns = COUNTED[name]
+    X, y, asked = a_table(columns)
+    model = bk.Conformal(estimator, method="jackknife+").fit(X, y)
+    rest = ~np.eye(len(X), dtype=bool)
+    own = np.array([odds(estimator, X[m], y[m], X[~m], y[i]) for i, m in enumerate(rest)])
+    np.testing.assert_allclose(model.scores_, own, atol=1e-12)
+    wanted = np.ones((3, 2))
+    for i, m in enumerate(rest):
+        for r in range(3):
+            new = np.array([odds(estimator, X[m], y[m], asked[r : r + 1], label) for label in "ab"])
+            wanted[r] += own[i] >= new - 1e-9
+    np.testing.assert_allclose(model.p_values(asked), wanted / (len(X) + 1), atol=1e-12)
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:
@@ -375,6 +407,15 @@ def test_what_labels_choose_is_refused_with_a_way_out(estimator: Any) -> None:
     X, y = normals(60, 0)
     with pytest.raises(KindError, match="use method='cv\\+'"):
         bk.Conformal(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [bk.KDB(k=2), bk.NetworkBayes()])
+def test_arcs_that_are_held_are_refused_by_name(estimator: Any) -> None:
+    X, y = mixed(40, 0)
+    X = X.assign(shape=X["colour"], size=y)[["colour", "shape", "size"]]
+    with pytest.raises(KindError, match=r"chose by all rows.*: the arcs; use method='cv\+'.*or fit with exact=True"):
+        bk.Conformal(estimator).fit(X, y)
+    assert type(estimator)(**estimator.get_params() | {"exact": True}).fit(X, y).exact_.forgetting
 
 
 @pytest.mark.parametrize(

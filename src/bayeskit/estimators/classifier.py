@@ -57,12 +57,16 @@ class BayesClassifier(Views, Learner):
 
     prior_shift_: PriorShift
 
-    def fold_spec(self) -> Spec | None:
-        """What to learn, if models of folds come from one pass; a class that learns or answers in its own way is
-        refitted."""
+    def count_spec(self) -> Spec | None:
+        """What to learn, if it answers by counts alone; a class that learns or answers in its own way is refitted."""
         own = all(getattr(type(self), name) is getattr(BayesClassifier, name) for name in OWN)
         spec = self.spec()
-        return spec if own and spec.algebraic else None
+        return spec if own and not spec.fits_weights else None
+
+    def fold_spec(self) -> Spec | None:
+        """The same, if models of folds come from one pass."""
+        spec = self.count_spec()
+        return spec if spec is not None and spec.one_pass else None
 
     def table_reader(self) -> Model:
         """The model that knows the columns."""

@@ -83,8 +83,9 @@ class Conformal(ConformalSets):
     Parameters
     ----------
     estimator : classifier
-        The classifier; a copy is fitted. ``full`` and ``jackknife+`` take classifiers of this library whose cuts,
-        families, arcs and weights are not chosen by labels; ``cv+`` and ``split`` any with ``predict_proba``.
+        The classifier; a copy is fitted. ``full`` and ``jackknife+`` take classifiers of this library that are counts:
+        those without cuts, families and weights chosen by labels; of those with arcs, where these are given or follow
+        from the counts (``exact_``). ``cv+`` and ``split`` take any with ``predict_proba``.
     coverage : float, default 0.9
         The share of sets that shall hold the true class.
     method : {"full", "jackknife+", "cv+", "split"}, default "full"
@@ -163,7 +164,7 @@ class Conformal(ConformalSets):
         given, known, sample = labelled_rows(X, y)
         weights = self._ratio(ratio, len(given.rows))[known]
         if self.method in ("full", "jackknife+"):
-            spec = self.estimator.fold_spec() if isinstance(self.estimator, SupportsSpec) else None
+            spec = self.estimator.count_spec() if isinstance(self.estimator, SupportsSpec) else None
             rows = LearnedRows.of(spec, type(self.estimator).__name__, sample, self.method)
             fitted = fit_to(self.estimator, given, known)
             rows = replace(rows, model=fitted.model_)
@@ -268,7 +269,7 @@ class Conformal(ConformalSets):
             raise ModelFileError("its scores are not of rows of its classes")
         made.estimator_, made.rows_, made.fold_models_ = fitted, None, folds
         if made.method in ("full", "jackknife+"):
-            spec = fitted.fold_spec() if isinstance(fitted, BayesClassifier) else None
+            spec = fitted.count_spec() if isinstance(fitted, BayesClassifier) else None
             if spec is None or not isinstance(fitted, BayesClassifier):
                 raise ModelFileError("its classifier is none of counts")
             kept = {n.removeprefix("rows "): a for n, a in numbers.items() if n.startswith("rows ")}

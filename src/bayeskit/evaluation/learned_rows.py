@@ -19,6 +19,7 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.learn import Spec, learn, learn_like
 from bayeskit.model.model import Model
+from bayeskit.statistics.content import Content
 from bayeskit.statistics.counted import Counted
 
 
@@ -70,15 +71,21 @@ class LearnedRows:
         way_out = f"use method='cv+', which refits folds, or method='split', instead of {method!r}"
         if spec is None:
             raise KindError(
-                f"{name} is no model of one pass of counts, from which one row could be taken (it cuts columns or "
-                f"chooses arcs first, fits weights, or is made of several models); {way_out}"
+                f"{name} is no model of counts alone, from which one row could be taken (it fits weights, is made of "
+                f"several models, or is of another library); {way_out}"
             )
-        if not Algebra(spec, sample).leave_one_out:
+        if spec.one_pass and not Algebra(spec, sample).leave_one_out:
             raise KindError(
-                f"{name} has cuts, families or arcs that are chosen by the labels, and would be chosen anew for every "
-                f"row; {way_out}"
+                f"{name} has cuts or families that are chosen by the labels, and would be chosen anew for every row; "
+                f"{way_out}"
             )
         model = learn(spec, sample.open(spec.n_jobs))
+        if not spec.one_pass and not model.exact.forgetting:
+            what = ", ".join(model.exact.held + model.exact.lost)
+            raise KindError(
+                f"{name} holds what it chose by all rows, and one row less or more would choose anew: {what}; {way_out}"
+                f", or fit with exact=True, which chooses anew each time"
+            )
         table = sample.open(spec.n_jobs)
         blocks = each_block(table, model, lambda block, start: with_labels(block, start, sample.rows))
         return cls(spec, model, tuple(replace(b, weights=None) for b in blocks))
@@ -155,6 +162,8 @@ class LearnedRows:
 
     def _left_out(self, model: Model, blocks: Sequence[Block], counts: list[Int], joint: bool) -> Float:
         """log P(c | x), or log P(c, x), of rows that a model has learned, by the model without each: (n, K)."""
+        if not model.structure.leave_one_out:
+            return self._forgotten(model, blocks, joint)
         singles = Singles.of([counts] if model.schema.coded else (), model)
         parts = []
         for block in blocks:
@@ -164,6 +173,19 @@ class LearnedRows:
                 logs[i] = self._without(model, block.at(np.array([i])), joint)
             parts.append(logs)
         return np.concatenate(parts)
+
+    def _forgotten(self, model: Model, blocks: Sequence[Block], joint: bool) -> Float:
+        """The same where no density can take a row out: the model forgets it; once for all rows that are equal."""
+        words = np.concatenate([Content().words(block) for block in blocks], axis=1)
+        groups = np.concatenate([b.classes for b in blocks]).astype(np.uint64)
+        _, first, which = np.unique(np.vstack([words, groups]), axis=1, return_index=True, return_inverse=True)
+        begin = np.cumsum([0, *(block.rows for block in blocks)])
+        of = np.searchsorted(begin, first, side="right") - 1
+        logs = [
+            self._without(model, blocks[b].at(np.array([row - begin[b]])), joint)
+            for b, row in zip(of.tolist(), first.tolist(), strict=True)
+        ]
+        return np.array(logs)[which.ravel()]
 
     def _without(self, model: Model, row: Block, joint: bool) -> Float:
         """What a model says of one of its rows once it has forgotten it: (K,)."""

@@ -18,6 +18,9 @@ class SupportsSpec(Protocol):
     def spec(self) -> Spec:
         """What to learn."""
 
+    def count_spec(self) -> Spec | None:
+        """The same, if it answers by counts alone; None where weights are fitted, or a class answers in its own way."""
+
     def fold_spec(self) -> Spec | None:
         """The same, if models of folds come from one pass; None where a fold needs a fit of its own."""
 
