@@ -24,6 +24,8 @@ int64_t integer_codes(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int6
     return unseen;
 }
 
+constexpr int64_t TILE = 64;
+
 // The bit from + i of `bits` says whether value i is there; without bits all are.
 struct Validity {
     const uint8_t *bits;
@@ -42,6 +44,15 @@ template <typename Offset> struct Texts {
         std::memcpy(&v, offset + int64_t(sizeof v) * i, sizeof v);
         return v;
     }
+    const char *text(int64_t i) const { return data + at(i); }
+    int64_t length(int64_t i) const { return at(i + 1) - at(i); }
+
+    // At most so long are the texts of a tile, if they lie where they should and eight bytes may be read of each.
+    uint64_t longest(int64_t i) const {
+        uint64_t most = 0;
+        for (int64_t k = i; k < i + TILE; ++k) most = std::max(most, uint64_t(at(k + 1)) - uint64_t(at(k)));
+        return at(i) >= 0 && at(i + TILE) <= bytes && at(i + TILE - 1) <= bytes - 8 ? most : ~uint64_t(0);
+    }
 };
 
 // Texts in Arrow's views of 16 bytes: a length, then up to 12 bytes of text, or a prefix, a buffer and a place in it.
@@ -49,113 +60,177 @@ struct Views {
     const char *view;
     const int64_t *buffers;  // address and length of each
     int64_t count;
+
+    const char *text(int64_t i) const { return view + 16 * i + 4; }
+    int64_t length(int64_t i) const {
+        int32_t v;
+        std::memcpy(&v, view + 16 * i, sizeof v);
+        return v;
+    }
+
+    // At most so long are the texts of a tile, if they lie within their views.
+    uint64_t longest(int64_t i) const {
+        uint64_t most = 0;
+        for (int64_t k = i; k < i + TILE; ++k) most = std::max(most, uint64_t(length(k)));
+        return most <= 12 ? most : ~uint64_t(0);
+    }
 };
 
-// Up to eight bytes are their own word; a longer text has a hash, and is compared as a whole.
-inline uint64_t word_of(const char *text, int64_t length, const char *end) {
-    uint64_t word = 0;
-    if (length <= 8) {
-        if (end - text >= 8) {
-            std::memcpy(&word, text, 8);
-            return length == 8 ? word : word & ((uint64_t(1) << (8 * length)) - 1);
+// Of a text of up to sixteen bytes: what counts of its first eight bytes and of its last, and how far these lie behind.
+struct Ends {
+    uint64_t first[17] = {}, last[17] = {};
+    int64_t back[17] = {};
+
+    constexpr Ends() {
+        for (int n = 1; n <= 16; ++n) {
+            first[n] = n < 8 ? (uint64_t(1) << (8 * n)) - 1 : ~uint64_t(0);
+            last[n] = n > 8 ? ~uint64_t(0) : 0;
+            back[n] = n > 8 ? n - 8 : 0;
         }
-        for (int64_t i = 0; i < length; ++i) word |= uint64_t(uint8_t(text[i])) << (8 * i);
-        return word;
     }
+};
+constexpr Ends ENDS;
+
+inline uint64_t load_word(const char *from) {
+    uint64_t word;
+    std::memcpy(&word, from, 8);
+    return word;
+}
+
+// A text as words: its first eight bytes, and its last if there are more; of more than sixteen a hash. `last` of up to
+// eight is 0.
+struct Key {
+    uint64_t first, last;
+    int64_t length;
+
+    uint64_t operator^(const Key &other) const {  // 0 where they are equal
+        return (first ^ other.first) | (last ^ other.last) | uint64_t(length ^ other.length);
+    }
+};
+
+// Of up to eight bytes, or of up to sixteen, where eight bytes from the text on may be read.
+template <bool LONG> inline Key short_key(const char *text, int64_t length) {
+    uint64_t last = LONG ? load_word(text + ENDS.back[length]) & ENDS.last[length] : 0;
+    return {load_word(text) & ENDS.first[length], last, length};
+}
+
+inline Key key_of(const char *text, int64_t length, const char *end) {
+    if (length <= 8) {
+        if (end - text >= 8) return short_key<false>(text, length);
+        char copy[8] = {};
+        std::memcpy(copy, text, size_t(length));
+        return short_key<false>(copy, length);
+    }
+    if (length <= 16) return short_key<true>(text, length);
     uint64_t hash = hash_seed.start ^ uint64_t(length);
-    for (int64_t i = 0; i < length; i += 8) {
-        uint64_t part;
-        std::memcpy(&part, text + (i + 8 <= length ? i : length - 8), 8);
-        hash = folded(hash ^ part, hash_seed.factor);
-    }
-    return hash;
+    for (int64_t i = 0; i < length; i += 8)
+        hash = folded(hash ^ load_word(text + (i + 8 <= length ? i : length - 8)), hash_seed.factor);
+    return {hash, 0, length};
 }
 
 struct Slot {
-    uint64_t word;
-    int64_t length;  // -1: nothing here
-    const char *text;
+    Key key;  // of length -1: nothing here
     int32_t code;
 };
 
 // Texts with codes; one that is new gets the next code, if there is one.
 class Index {
+    static constexpr int64_t FEW = 64, ROOM = 1 << 12;
     std::vector<Slot> slots;
+    std::vector<const char *> texts;  // of the slots
     int64_t used = 0;
     int shift = 60;
 
-    static size_t place(uint64_t word, int64_t length, int shift) {
-        return size_t(folded(word ^ hash_seed.start ^ uint64_t(length), hash_seed.factor) >> shift);
+    // Two odd factors that nobody foresees spread pairs of words over the slots, whichever they are.
+    static size_t place(const Key &key, int shift) {
+        return size_t(((key.first ^ uint64_t(key.length)) * hash_seed.factor + key.last * (hash_seed.start | 1)) >> shift);
     }
 
-    void put(const Slot &slot) {
-        size_t at = place(slot.word, slot.length, shift);
-        while (slots[at].length >= 0) at = (at + 1) & (slots.size() - 1);
-        slots[at] = slot;
+    // Whether the slot is the first where the key may be.
+    bool put(const Slot &slot, const char *text) {
+        size_t home = place(slot.key, shift), at = home;
+        while (slots[at].key.length >= 0) at = (at + 1) & (slots.size() - 1);
+        slots[at] = slot, texts[at] = text;
+        return at == home;
     }
 
-    void make_room(int64_t keys) {
-        if (!slots.empty() && int64_t(slots.size()) >= 2 * keys) return;
-        std::vector<Slot> old = std::move(slots);
+    // Room for so many keys; few get slots until each is the first where it may be.
+    void place_all(const std::vector<Slot> &known, const std::vector<const char *> &their, int64_t keys) {
         for (shift = 60; (int64_t(1) << (64 - shift)) < 4 * keys;) --shift;
-        slots.assign(size_t(1) << (64 - shift), {0, -1, nullptr, -2});
-        for (const Slot &slot : old)
-            if (slot.length >= 0) put(slot);
+        for (direct = false;; --shift) {
+            slots.assign(size_t(1) << (64 - shift), {{0, 0, -1}, -2});
+            texts.resize(slots.size());
+            bool first = true;
+            for (size_t k = 0; k < known.size(); ++k)
+                if (known[k].key.length >= 0) first &= put(known[k], their[k]);
+            direct = first;
+            if (direct || keys > FEW || int64_t(slots.size()) >= ROOM) return;
+        }
     }
 
 public:
     int32_t next;                    // the code of a new text, -2 if it gets none
     std::vector<std::string> added;  // new texts, in the order of their codes
+    bool direct = false;             // whether each text that was known lies in the first slot where it may be
 
     Index(const char *bytes, const int64_t *start, const int32_t *code, int64_t keys, int32_t next) : next(next) {
-        make_room(used = keys);
+        std::vector<Slot> known(static_cast<size_t>(keys));
+        std::vector<const char *> their(known.size());
         for (int64_t k = 0; k < keys; ++k) {
-            const char *text = bytes + start[k];
-            int64_t length = start[k + 1] - start[k];
-            put({word_of(text, length, text + length), length, text, code[k]});
+            const char *text = bytes + start[k], *end = bytes + start[k + 1];
+            known[size_t(k)] = {key_of(text, end - text, end), code[k]}, their[size_t(k)] = text;
         }
+        place_all(known, their, used = keys);
     }
 
     // What a loop over texts looks at.
     struct View {
         const Slot *slots;
+        const char *const *texts;
         size_t mask;
         int shift;
     };
-    View view() const { return {slots.data(), slots.size() - 1, shift}; }
+    View view() const { return {slots.data(), texts.data(), slots.size() - 1, shift}; }
 
     // Whether all texts so far are of one byte.
     bool bytes() const {
-        return used && std::all_of(slots.begin(), slots.end(), [](const Slot &s) { return s.length < 0 || s.length == 1; });
+        return used &&
+               std::all_of(slots.begin(), slots.end(), [](const Slot &s) { return s.key.length < 0 || s.key.length == 1; });
     }
 
     // The code of a text, -2 if it is not there.
-    static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
-        for (size_t at = place(word, length, v.shift);; at = (at + 1) & v.mask) {
+    static int32_t find(const View &v, const Key &key, const char *text) {
+        for (size_t at = place(key, v.shift);; at = (at + 1) & v.mask) {
             const Slot &slot = v.slots[at];
-            if (slot.length < 0) return -2;
-            if (slot.word == word && slot.length == length && (length <= 8 || !std::memcmp(slot.text, text, size_t(length))))
+            if (slot.key.length < 0) return -2;
+            if (!(slot.key ^ key) && (key.length <= 16 || !std::memcmp(v.texts[at], text, size_t(key.length))))
                 return slot.code;
         }
     }
 
+    // Code of the only slot that is looked at; `wrong` is not 0 if a text of up to eight bytes, or of up to sixteen, is not
+    // there.
+    template <bool LONG> static int32_t first_place(const View &v, const Key &key, uint64_t &wrong) {
+        const Slot &slot = v.slots[place(key, v.shift)];
+        wrong = (slot.key.first ^ key.first) | uint64_t(slot.key.length ^ key.length) | (LONG ? slot.key.last ^ key.last : 0);
+        return slot.code;
+    }
+
     // A text that is not there gets the next code.
-    int32_t add(uint64_t word, const char *text, int64_t length) {
-        make_room(++used);
-        put({word, length, text, next});
-        added.emplace_back(text, size_t(length));
+    int32_t add(const Key &key, const char *text) {
+        if (int64_t(slots.size()) < 2 * ++used) place_all(std::vector<Slot>(slots), std::vector<const char *>(texts), used);
+        put({key, next}, text);
+        added.emplace_back(text, size_t(key.length));
         return next++;
     }
 };
 
-constexpr int64_t TILE = 64;
-
 // The code of a text; one that is not there gets the next, if there is one.
 inline int32_t code_of(Index &index, Index::View &view, const char *text, int64_t length, const char *end) {
-    uint64_t word = word_of(text, length, end);
-    int32_t code = Index::find(view, word, text, length);
+    Key key = key_of(text, length, end);
+    int32_t code = Index::find(view, key, text);
     if (code == -2 && index.next >= 0) {
-        code = index.add(word, text, length);
+        code = index.add(key, text);
         view = index.view();
     }
     return code;
@@ -171,6 +246,37 @@ template <typename Offset> bool byte_codes(Texts<Offset> t, const int32_t *byte,
     return least >= 0;
 }
 
+// Codes of short texts, looked for in one slot each, without a branch; false if one is not there.
+template <bool LONG, bool HOLES, class From>
+bool slot_codes(From t, Validity valid, const Index::View &view, int64_t i, int32_t missing, int32_t *out) {
+    uint64_t wrong = 0;
+    for (int64_t k = i; k < i + TILE; ++k) {
+        uint64_t differs;
+        int32_t code = Index::first_place<LONG>(view, short_key<LONG>(t.text(k), t.length(k)), differs);
+        uint64_t here = HOLES ? -uint64_t(!valid.missing(k)) : ~uint64_t(0);
+        wrong |= differs & here, out[k] = HOLES && !here ? missing : code;
+    }
+    return !wrong;
+}
+
+// Tries that way tile by tile, and after each that was in vain waits longer.
+struct Tiles {
+    int64_t pause = 0, left = 0;
+
+    template <class From>
+    bool codes(From t, Validity valid, const Index &index, const Index::View &view, int64_t i, int32_t missing, int32_t *out) {
+        if (!index.direct || left-- > 0) return false;
+        uint64_t longest = t.longest(i);
+        bool good = longest <= 8    ? valid.bits ? slot_codes<false, true>(t, valid, view, i, missing, out)
+                                                 : slot_codes<false, false>(t, valid, view, i, missing, out)
+                    : longest <= 16 ? valid.bits ? slot_codes<true, true>(t, valid, view, i, missing, out)
+                                                 : slot_codes<true, false>(t, valid, view, i, missing, out)
+                                    : false;
+        left = pause = good ? 0 : std::min<int64_t>(2 * pause + 1, 63);
+        return good;
+    }
+};
+
 // False if an offset leaves the texts.
 template <typename Offset>
 bool look_up(Texts<Offset> t, Validity valid, Index &index, int64_t rows, int32_t missing, int32_t *out) {
@@ -178,10 +284,13 @@ bool look_up(Texts<Offset> t, Validity valid, Index &index, int64_t rows, int32_
     Index::View view = index.view();
     bool bytes = !valid.bits && index.bytes();
     int32_t byte[256];
-    for (int b = 0; bytes && b < 256; ++b) byte[b] = Index::find(view, uint64_t(b), nullptr, 1);
+    for (int b = 0; bytes && b < 256; ++b) byte[b] = Index::find(view, {uint64_t(b), 0, 1}, nullptr);
+    Tiles tiles;
     for (int64_t from = 0; from < rows; from += TILE) {
         int64_t to = std::min(from + TILE, rows), here = t.at(from);
-        if (bytes && to == from + TILE && byte_codes(t, byte, from, out)) continue;
+        if (to == from + TILE &&
+            ((bytes && byte_codes(t, byte, from, out)) || tiles.codes(t, valid, index, view, from, missing, out)))
+            continue;
         for (int64_t i = from; i < to; ++i) {
             int64_t next = t.at(i + 1), length = int64_t(uint64_t(next) - uint64_t(here));
             if (valid.missing(i)) {
@@ -197,28 +306,35 @@ bool look_up(Texts<Offset> t, Validity valid, Index &index, int64_t rows, int32_
     return true;
 }
 
+// The code of one text that is there; false if its view leaves its buffers.
+inline bool view_code(const Views &t, int64_t i, Index &index, Index::View &view, int32_t &out) {
+    int32_t word[4];  // length, prefix, buffer, place
+    const char *text = t.view + 16 * i, *end = text + 16;
+    std::memcpy(word, text, 16);
+    text += 4;
+    if (word[0] > 12) {
+        if (word[2] < 0 || word[2] >= t.count || word[3] < 0) return false;
+        const int64_t *buffer = t.buffers + 2 * word[2];
+        if (int64_t(word[3]) + word[0] > buffer[1]) return false;
+        text = (const char *) buffer[0] + word[3];
+        end = (const char *) buffer[0] + buffer[1];
+    } else if (word[0] < 0) {
+        return false;
+    }
+    out = code_of(index, view, text, word[0], end);
+    return true;
+}
+
 // False if a view leaves its buffers.
 bool look_up(Views t, Validity valid, Index &index, int64_t rows, int32_t missing, int32_t *out) {
     Index::View view = index.view();
-    for (int64_t i = 0; i < rows; ++i) {
-        if (valid.missing(i)) {
-            out[i] = missing;
-            continue;
-        }
-        int32_t word[4];  // length, prefix, buffer, place
-        const char *text = t.view + 16 * i, *end = text + 16;
-        std::memcpy(word, text, 16);
-        text += 4;
-        if (word[0] > 12) {
-            if (word[2] < 0 || word[2] >= t.count || word[3] < 0) return false;
-            const int64_t *buffer = t.buffers + 2 * word[2];
-            if (int64_t(word[3]) + word[0] > buffer[1]) return false;
-            text = (const char *) buffer[0] + word[3];
-            end = (const char *) buffer[0] + buffer[1];
-        } else if (word[0] < 0) {
-            return false;
-        }
-        out[i] = code_of(index, view, text, word[0], end);
+    Tiles tiles;
+    for (int64_t from = 0; from < rows; from += TILE) {
+        int64_t to = std::min(from + TILE, rows);
+        if (to == from + TILE && tiles.codes(t, valid, index, view, from, missing, out)) continue;
+        for (int64_t i = from; i < to; ++i)
+            if (valid.missing(i)) out[i] = missing;
+            else if (!view_code(t, i, index, view, out[i])) return false;
     }
     return true;
 }

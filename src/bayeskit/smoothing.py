@@ -368,14 +368,14 @@ def smoothing(given: object) -> Smoothing:
     >>> smoothing(0), smoothing(0.5)
     (NoSmoothing(), Laplace(alpha=0.5))
     """
-    if isinstance(given, Smoothing):
-        return given
-    if isinstance(given, bool) or not isinstance(given, Real):
+    if isinstance(given, Real) and not isinstance(given, bool):  # asked first: a protocol takes long to ask
+        return NoSmoothing() if given == 0 else Laplace(_positive("Laplace alpha", given))
+    if not isinstance(given, Smoothing):
         raise InputError(
             f"smoothing={given!r}: give a number (1 is Laplace's rule, 0 none), "
             f"or one of bayeskit.smoothing, as bayeskit.smoothing.MEstimate(2)"
         )
-    return NoSmoothing() if given == 0 else Laplace(_positive("Laplace alpha", given))
+    return given
 
 
 def pseudo_rows(family: Any, zero: bool = True) -> None:

@@ -12,6 +12,8 @@ from bayeskit import _core
 from bayeskit.data.coding import any_codes
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Column
+from bayeskit.engines.fields import check_sound
+from bayeskit.errors import InputError
 
 words = st.one_of(
     st.none(), st.text(max_size=3), st.sampled_from(["", "ab", "abcdefgh", "abcdefghi", "ü" * 9, "x" * 40])
@@ -120,3 +122,57 @@ def test_views_and_places_that_lead_nowhere_are_refused(seed: int) -> None:
     else:
         assert (out[0] < len(known)).all()
         assert (out[0] >= -2).all()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("holes", [False, True])
+def test_whole_tiles_of_texts_of_all_lengths(kind: pa.DataType, holes: bool) -> None:
+    """Texts that differ in one byte, in length or in trailing NULs alone, in runs of one length and mixed."""
+    stem = "abcdefghijklmnopqrst"
+    listed = [stem[:n] + end for n in (0, 1, 7, 8, 9, 15, 16, 17, 20) for end in ("", "\0", "\0\0")]
+    rng = np.random.default_rng(0)
+    some: list[str | None] = [listed[i // 130] for i in range(130 * len(listed))]
+    some += [listed[i] for i in rng.integers(0, len(listed), 1000)]
+    some += [listed[i] for i in rng.integers(0, 6, 1000)]
+    if holes:
+        some = [None if i % 9 == 4 else v for i, v in enumerate(some)]
+    values = make([None, "zz", *some], kind).slice(2)
+    known = Levels.of({v for v in listed if len(v) != 16})  # of one length none is known
+    place = {v: c for c, v in enumerate(known.values)}
+    out = np.empty((1, len(some)), dtype=np.int32)
+    any_codes([values], [Column("c", "nominal", str(kind), "")], [known], False, out)
+    assert out[0].tolist() == [-1 if v is None else place.get(v, -2) for v in some]
+
+
+MANY = [f"level {i % 7}" for i in range(9000)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("wrong", ["goes back", "too far", "no UTF-8"])
+def test_damaged_texts_of_many_rows_are_refused(kind: pa.DataType, wrong: str) -> None:
+    _, offsets, texts = pa.array(MANY, kind).buffers()
+    ends, data = np.frombuffer(offsets, "i4" if kind == pa.string() else "i8").copy(), bytearray(texts)
+    if wrong == "no UTF-8":
+        data[30_000] = 0xFF
+    else:
+        ends[5000] += 40 if wrong == "goes back" else 10**6
+    broken = pa.Array.from_buffers(kind, 9000, [None, pa.py_buffer(ends), pa.py_buffer(bytes(data))])
+    with pytest.raises(InputError, match="damaged"):
+        check_sound(pa.table({"sound": MANY, "c": broken}), "the table")
+
+
+@pytest.mark.parametrize("place", [-1, 7, 200])
+def test_places_beyond_a_dictionary_of_many_rows_are_refused(place: int) -> None:
+    places = np.arange(9000, dtype=np.int16) % 7
+    places[8000] = place
+    column = pa.DictionaryArray.from_arrays(pa.array(places), pa.array(MANY[:7]), safe=False)
+    with pytest.raises(InputError, match="damaged"):
+        check_sound(pa.table({"c": column}), "the table")
+
+
+def test_sound_texts_and_places_of_many_rows_are_taken() -> None:
+    """Letters beyond ASCII, holes whose places lie beyond the dictionary, and rows in the middle of a longer table."""
+    hidden = pa.array(np.where(np.arange(9000) % 3, 2, 99).astype(np.int8), mask=np.arange(9000) % 3 == 0)
+    held = pa.DictionaryArray.from_arrays(hidden, pa.array(["a", "ü", "c"]), safe=False)
+    table = pa.table({"p": held, "t": [*MANY[:8999], "ü"], "n": [*MANY[:8999], None]}).slice(100, 8000)
+    assert check_sound(table, "the table") is table
