@@ -240,7 +240,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
             "families",
             "normal",
             "tied",
-            "holes as levels",
+            "corrected naive",
             "neighbours",
             "weighted neighbours",
             "risk",

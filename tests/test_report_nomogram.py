@@ -11,7 +11,7 @@ import bayeskit as bk
 
 TICK = re.compile(r'<text x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]*)</text>')
 NAME = re.compile(r'<text class="axis" x="0" y="(\d+)">([^<]*)</text>')
-HOLE = re.compile(r'<circle class="hole" cx="([\d.]+)" cy="(\d+)"')
+HOLE = re.compile(r'<circle class="unknown" cx="([\d.]+)" cy="(\d+)"')
 
 
 def patients(n=600):

@@ -236,7 +236,7 @@ inline int32_t code_of(Index &index, Index::View &view, const char *text, int64_
     return code;
 }
 
-// Codes of texts of one byte each, without holes; false if these are others, or one has no code.
+// Codes of texts of one byte each, none missing; false if these are others, or one has no code.
 template <typename Offset> bool byte_codes(Texts<Offset> t, const int32_t *byte, int64_t i, int32_t *out) {
     int64_t here = t.at(i), apart = 0;
     for (int64_t k = 1; k <= TILE; ++k) apart |= int64_t(uint64_t(t.at(i + k)) - uint64_t(here)) ^ k;

@@ -27,11 +27,11 @@ struct Extent {
     double smallest = INFINITE, low = INFINITE, high = -INFINITE;  // smallest nonzero magnitude; least and greatest value
     int64_t missing = 0;
 
-    void see(double nonzero, double least, double greatest, int64_t holes) {
+    void see(double nonzero, double least, double greatest, int64_t absent) {
         smallest = nonzero < smallest ? nonzero : smallest;
         low = least < low ? least : low;
         high = greatest > high ? greatest : high;
-        missing += holes;
+        missing += absent;
     }
     void see(const Range &r, int i) { see(r.smallest(i), lane(r.low, i), lane(r.high, i), -lane(r.missing, i)); }
     void see(double x) {

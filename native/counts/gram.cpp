@@ -97,7 +97,7 @@ const Binding binding([](nb::module_ &m) {
           "out and reported.");
     m.def("gram_by_rows", &gram_by_rows, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.none(), "limbs"_a.noconvert(), "low"_a,
-          "Adds w x_i x_j of some rows to the sums of their groups, one by one; a hole counts as zero.");
+          "Adds w x_i x_j of some rows to the sums of their groups, one by one; a missing value counts as zero.");
 });
 
 }}  // namespace bayeskit::counts

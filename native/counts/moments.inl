@@ -57,7 +57,7 @@ struct Partial {
 };
 
 // What may be in the rows: numbers in [lower, upper) and zeros only; NaN as well; anything.
-enum class Rows { plain, holes, any };
+enum class Rows { plain, missing, any };
 
 // Memory of the next span, asked for while this one is added: reading and adding then take place together.
 struct Ahead {
@@ -75,7 +75,7 @@ inline Partial accumulate(const Panel &p, const int32_t *order, int64_t n, const
         next += ahead.step;
         Real x = load(p.data + order[k] * p.stride);
         if (ROWS != Rows::plain) s.missing += differs(x, x);
-        if (ROWS == Rows::holes) x = keep(equal(x, x), x);
+        if (ROWS == Rows::missing) x = keep(equal(x, x), x);
         if (ROWS == Rows::any) {
             Real m = magnitude(x);
             x = keep(less(m, a.upper) & ~less(m, a.lower), x);
@@ -169,16 +169,16 @@ inline bool add_panel(const Panel &p, const Range &range, const Order &o, const 
         bound[l] = used && !middle ? __builtin_nan("") : lane(a.lower, l);
         rest |= used && !middle;
         if (used && (!middle || smallest[l] < lane(a.lower, l))) kind = Rows::any;
-        else if (used && lane(range.missing, l) && kind == Rows::plain) kind = Rows::holes;
+        else if (used && lane(range.missing, l) && kind == Rows::plain) kind = Rows::missing;
     }
     bool good = true;
     for (int round = 0; round < ROUNDS; ++round) {
         for (int64_t g = 0; g < o.groups; ++g)
             for (int64_t k = o.start[g], n; k < o.start[g + 1]; k += n) {
                 n = least(TOGETHER, o.start[g + 1] - k);
-                auto run = kind == Rows::plain   ? accumulate<Rows::plain>
-                           : kind == Rows::holes ? accumulate<Rows::holes>
-                                                 : accumulate<Rows::any>;
+                auto run = kind == Rows::plain     ? accumulate<Rows::plain>
+                           : kind == Rows::missing ? accumulate<Rows::missing>
+                                                   : accumulate<Rows::any>;
                 Partial s = run(p, o.row + k, n, a, ahead);
                 for (int l = p.from; l < p.to; ++l) {
                     int64_t cell = g * to.columns + p.first + l;

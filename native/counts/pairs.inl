@@ -2,7 +2,7 @@
 //
 // Rows are put in the order of their groups, each group from a new word of 64 bits on. Then every level of every
 // column is a plane of bits, and a cell of a pair is popcount(plane of a & plane of b): 64 rows at a time. Where a
-// column has no holes its last level needs no work: it is what the others leave of the whole.
+// column has no missing values its last level needs no work: it is what the others leave of the whole.
 namespace bayeskit::counts { namespace {
 
 #if defined(__POPCNT__) || defined(__aarch64__)
@@ -40,7 +40,7 @@ struct Planes {
     uint64_t **plane;
     int64_t *margin;    // (column, group, level) counts, from first[j] on
     int64_t *first;
-    bool *full;         // no holes in any counted row
+    bool *full;         // no missing value in any counted row
     int64_t *word;      // group g has the words [word[g], word[g + 1])
     int64_t words, groups;
 

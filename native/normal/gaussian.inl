@@ -3,7 +3,7 @@
 //   out + sum of constant_j  -  sum of ((x_j - mean_j) r_j)^2,   each sum over the columns that are not missing.
 //
 // A tile of rows is worked on with rows in the lanes, the columns turned once on the way in. Each (row, class) sees the
-// same operations in the same order whatever the tile is: a tile without holes takes the sum of all constants, which
+// same operations in the same order whatever the tile is: a tile without missing values takes the sum of all constants, which
 // is the same number.
 namespace bayeskit::normal { namespace {
 

@@ -80,7 +80,7 @@ inline void read_tile(Columns c, const int64_t *row, int64_t at, int64_t rows, c
     }
 }
 
-// out (n, classes) for rows `row`, or the first n, of columns without holes there. place (n, classes) says which shift
+// out (n, classes) for rows `row`, or the first n, of columns without missing values there. place (n, classes) says which shift
 // (shifts, columns) is taken away for a row in a class, -1 none; it may be null.
 Status mahalanobis(Columns c, const int64_t *row, int64_t n, Units units, const double *matrix, const double *start,
                    int64_t classes, const double *shifts, const int64_t *place, double *out) {

@@ -33,17 +33,17 @@ bool sparse_distinct(Starts indptr, Places indices, int64_t width) {
 // Smallest and largest above zero, whether all values are whole, how many are NaN, how many are below zero.
 std::tuple<double, double, bool, int64_t, int64_t> sparse_value_range(Numbers values) {
     const double *x = values.data();
-    int64_t n = int64_t(values.shape(0)), good = 0, holes = 0, below = 0;
+    int64_t n = int64_t(values.shape(0)), good = 0, missing = 0, below = 0;
     double low, high;
     bool whole;
     nb::gil_scoped_release free;
     kernels->value_range(x, n, &low, &high, &whole, &good);
     if (good != n)
         for (int64_t k = 0; k < n; ++k) {
-            holes += x[k] != x[k];
+            missing += x[k] != x[k];
             below += x[k] < 0;
         }
-    return {low, high, whole, holes, below};
+    return {low, high, whole, missing, below};
 }
 
 // Least and greatest value of every column (inf, -inf if none), the zeros that are not stored included.

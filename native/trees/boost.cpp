@@ -271,7 +271,7 @@ Boosted boost_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<doub
     require(trees >= 1 && trees <= 1 << 16 && leaves >= 2 && leaves <= 1 << 16 && patience >= 1, "a setting is out of range");
     require(least > 0 && rate > 0 && ridge > 0 && least < 1e300 && rate < 1e300 && ridge < 1e300, "a setting is out of range");
     Table table = table_of(codes, label, weight, ordered, sizes, classes);
-    require(classes >= 2, "one class has nothing to be told apart from");
+    require(classes >= 2, "one class has no other to be distinguished from");
     require(int64_t(held.shape(0)) == table.codes.rows, "labels or weights differ in length");
     require_weights(held.data(), held.shape(0), "a weight is negative or not finite");
     for (int64_t k = 0; k < classes; ++k) require(std::isfinite(base.data()[k]), "a base is not finite");

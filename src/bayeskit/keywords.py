@@ -97,7 +97,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 def guide(public: Any) -> Any:
     """The public class or function, with errors for parameters that it does not have.
 
-    A class stays the object it is, and so do the classes of this package that it inherits from, whose methods are told
+    A class stays the object it is, and so do the classes of this package that it inherits from, whose methods are given
     apart from others by their names; a function becomes one of the package itself. Signatures stay as they were.
     """
     if isinstance(public, type):

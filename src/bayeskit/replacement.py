@@ -70,9 +70,9 @@ def _temporary(front: str, mode: int) -> tuple[int, str]:
     while True:
         temporary = f"{front}{secrets.token_hex(8)}.tmp"
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        with suppress(OSError):  # a file system without locks: nobody is taken for an orphan there
+        with suppress(OSError):  # a file system without locks: none counts as an orphan there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):  # taken for an orphan before it was locked
+        with suppress(FileNotFoundError):  # removed as an orphan before it was locked
             if os.path.samestat(os.fstat(descriptor), os.stat(temporary)):
                 return descriptor, temporary
         os.close(descriptor)

@@ -33,7 +33,7 @@ def check_output(
 ) -> None:
     """Refuse, before the work, a file that cannot be written or must not be replaced.
 
-    ``kinds`` tells by the endings allowed whether a file that is there is of the kind that the command writes; inputs
+    ``kinds`` says by the endings allowed whether a file that is there is of the kind that the command writes; inputs
     are never replaced.
     """
     target = Path(path)

@@ -120,7 +120,7 @@ class Renewal(Revision):
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a model file by rows, how that is told, and what to do next."""
+    """What is done to a model file by rows, how that is reported, and what to do next."""
 
     make: Callable[..., Any]  # from file, source, target and weight the changed model
     done: str
@@ -135,7 +135,7 @@ def update(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> Non
 
 
 def forget(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
-    """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
+    """Make a model file forget rows: no text or number that only they had is left in it; what is held is reported."""
     from bayeskit.estimators.files import forget_file
 
     file = revision.file
@@ -172,7 +172,7 @@ def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, sa
     """Change a model file by rows, and tell what was done and where the model is."""
     from bayeskit.estimators.wrapper import core
 
-    if revision.written == revision.file and revision.file.exists():  # else who reads it tells that it is not there
+    if revision.written == revision.file and revision.file.exists():  # else its reader says that it is not there
         check_output(revision.file, MODEL, [rows.place], True, rows.sql)
     with notes(say) as messages, open_source(rows, say, "reading", cluster) as source:
         source = with_dates(source, Asker.of(revision.file).model.schema.names)

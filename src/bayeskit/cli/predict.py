@@ -197,7 +197,7 @@ def explain(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Say what each column of a row tells for each class, in natural logarithms that add up."""
+    """Say what each column of a row adds for each class, in natural logarithms that add up."""
     import bayeskit as bk
 
     pages = _pages(output, row, count)

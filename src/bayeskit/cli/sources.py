@@ -72,7 +72,7 @@ class Rows:
     ] = None
     today: Annotated[
         str | None,
-        typer.Option(help="The day at which ages are told, as 2026-12-31; that of the clock.", rich_help_panel=PANEL),
+        typer.Option(help="The day at which ages are taken, as 2026-12-31; that of the clock.", rich_help_panel=PANEL),
     ] = None
 
     @property
@@ -197,7 +197,7 @@ class Taken:
 
 
 def read_sample(source: TableLike, most: int | None, seed: int = 0) -> Taken:
-    """All rows in memory, or a random sample of them if they are more than so many, which is told."""
+    """All rows in memory, or a random sample of them if they are more than so many, which a note says."""
     from bayeskit.model.labelled_table import read_rows
 
     table, rows = read_rows(source, most=most, seed=seed)

@@ -293,7 +293,7 @@ class Block:
 
 
 def scan(columns: Columns) -> Float:
-    """Magnitudes, holes and ends of every column: rows of RangeRow, (5, d)."""
+    """Magnitudes, missing values and ends of every column: rows of RangeRow, (5, d)."""
     out = np.empty((len(RangeRow), len(columns)))
     _core.column_ranges(columns.address, columns.stride, columns.rows, out)
     return out

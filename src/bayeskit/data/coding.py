@@ -185,7 +185,7 @@ def integer_codes(
 def any_codes(
     values: Sequence[pa.Array], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
 ) -> list[Levels]:
-    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
+    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if asked to."""
     known = list(levels)
     together: list[int] = []
     whole: list[int] = []

@@ -30,7 +30,7 @@ def date_features(
     parts : sequence of {"year", "month", "weekday", "age"}
         What to make of each date.
     today : str or date, optional
-        The day at which ages are told; that of the clock unless given.
+        The day at which ages are taken; that of the clock unless given.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.levels import Key, Levels, key
 from bayeskit.data.schema import Schema
 
-LARGEST = 2.0**53  # whole numbers beyond it may be rounded, which is told of tables
+LARGEST = 2.0**53  # whole numbers beyond it may be rounded, which is checked in tables
 
 
 class RowReader:

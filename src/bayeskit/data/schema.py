@@ -62,7 +62,7 @@ class Column:
     def identity(self) -> Json:
         """What makes two columns count the same thing; how the file stored it does not matter.
 
-        Levels without an order are told by the domain, those declared among them.
+        Levels without an order are in the domain, those declared among them.
         """
         return {
             "name": self.name,

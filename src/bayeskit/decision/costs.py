@@ -302,7 +302,7 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Label] | Array 
         What each action costs under each class.
     classes : sequence, optional
         The classes of the columns of ``proba``: ``model.classes_`` for probabilities of a classifier. Without it the
-        columns of a frame go by their names, and those of an array by the rows of the cost table; a warning tells
+        columns of a frame go by their names, and those of an array by the rows of the cost table; a warning says
         where that is not the order of a classifier, which sorts its classes.
 
     Returns

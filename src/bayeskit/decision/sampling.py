@@ -22,7 +22,7 @@ WHOLE = 20_000  # whole numbers that are listed
 
 @dataclass(frozen=True)
 class Column:
-    """A column that tells the classes apart: the values it can have, or where they lie."""
+    """A column that distinguishes the classes: the values it can have, or where they lie."""
 
     name: str
     values: Sequence[Any]  # empty if continuous
@@ -140,7 +140,7 @@ class _Table:
         if self.values is not None:
             return self.values[piece], log_q
         width = self.high[piece] - self.low[piece]
-        point = width == 0  # an atom
+        point = width == 0  # a point mass
         return self.low[piece] + width * rng.random(rows), log_q - np.where(
             point, 0.0, np.log(np.where(point, 1, width))
         )

@@ -24,7 +24,7 @@ from bayeskit.validation import integer, keep
 
 
 class CountFamily(Family[Totals]):
-    """Columns of counts that make a group: ``group`` tells groups of equal settings apart."""
+    """Columns of counts that make a group: ``group`` distinguishes groups of equal settings."""
 
     smoothing: float | None  # fields of the family; None takes the smoothing of the classifier
     group: int

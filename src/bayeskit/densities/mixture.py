@@ -141,13 +141,13 @@ class Around:
 class Curves:
     """Piecewise cubics of log f for each class of a column, in stretches where centres lie close together.
 
-    Values and slopes at the ends of each cell are those of the sum. Every second end tells how far a cubic twice as
+    Values and slopes at the ends of each cell are those of the sum. Every second end says how far a cubic twice as
     long goes wrong; where an eighth of that is too much there is no cubic, and the sum is asked.
     """
 
     mixtures: tuple[Mixture, ...]
     scale: float
-    base: float  # taken off the scaled values: centres are told from here
+    base: float  # taken off the scaled values: centres count from here
     constant: float
 
     @cached_property

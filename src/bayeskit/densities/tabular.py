@@ -18,7 +18,7 @@ from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 
-ENTRIES = 1 << 22  # of tables by leaver: 32 MB
+ENTRIES = 1 << 22  # of tables by stratum left out: 32 MB
 FRONT = 2  # cells in front of each column's levels: never seen, missing
 
 

@@ -27,7 +27,7 @@ TABLES = {
     "postgresql": "select table_name from information_schema.tables "
     "where table_schema not in ('pg_catalog', 'information_schema')",
 }
-SAMPLES = {"text": "''", "real": "0.5", "integer": "0"}  # what a column's first value tells ADBC about its type
+SAMPLES = {"text": "''", "real": "0.5", "integer": "0"}  # how a column's first value gives ADBC its type
 
 
 class Database(Streamed):
@@ -142,7 +142,7 @@ def _all(cursor: Any, query: str) -> pa.Table:
 def _sqlite(
     cursor: Any, table: str, reading: Reading, columns: Sequence[str] | None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """One type for all values of a column, told by a first row that is none of the table's.
+    """One type for all values of a column, given by a first row that is none of the table's.
 
     In SQLite every value has a type of its own, and ADBC takes a column's from its first values. A column declared
     boolean that holds nothing but 0 and 1 is one.

@@ -36,7 +36,7 @@ def check_parts(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def day_of(today: str) -> date:
-    """The day at which ages are told: the one given, or that of the clock."""
+    """The day at which ages are taken: the one given, or that of the clock."""
     try:
         return date.fromisoformat(today) if today else date.today()
     except ValueError as error:

@@ -43,7 +43,7 @@ class Header:
 
 
 def _first_record(path: str, encoding: str) -> tuple[str, str]:
-    """The delimiter that a line above the names tells, as Excel writes it (sep=;), and the text up to the first line
+    """The delimiter that a line above the names gives, as Excel writes it (sep=;), and the text up to the first line
     end outside of quotes, without byte-order marks."""
     if path.endswith(".zst"):
         raise InputError(f"{path}: CSV packed with Zstandard cannot be read; unpack it, or use gzip or Parquet")
@@ -96,7 +96,7 @@ FEW = 0.3  # of that a column takes with few rows: room that is not filled is no
 DIGITS = 18  # of whole numbers that surely fit in 64 bits
 CODE = r"0\d+\s*"
 WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
-MOSTLY = 0.9  # share of numbers from which a column of text is told
+MOSTLY = 0.9  # share of numbers from which a column of text is reported
 
 
 def check_room(reading: Reading, what: str, need: int) -> None:

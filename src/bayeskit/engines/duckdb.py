@@ -96,7 +96,7 @@ class DuckDB(Streamed):
 
 
 def _enums(relation: Relation) -> dict[str, Declared]:
-    """The levels of enumerations; DuckDB has an order for all of them, so it tells nothing."""
+    """The levels of enumerations; DuckDB has an order for all of them, so it says nothing."""
     kinds = zip(relation.columns, relation.types, strict=True)
     return {name: Declared(tuple(dict(kind.children)["values"])) for name, kind in kinds if kind.id == "enum"}
 

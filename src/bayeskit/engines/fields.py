@@ -124,7 +124,7 @@ def _counts(schema: pa.Schema) -> dict[str, int]:
 
 
 def check_names_differ(names: Sequence[str], where: str = "", folded: bool = False) -> None:
-    """Refuse names of which one occurs twice, ``folded`` also where only case tells them apart, as in SQL.
+    """Refuse names of which one occurs twice, ``folded`` also where only case distinguishes them, as in SQL.
 
     >>> check_names_differ(["a", "A"])
     >>> check_names_differ(["a", "A"], folded=True)

@@ -143,7 +143,7 @@ def _fields_of_json(path: str) -> int:
     try:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
             first = json.loads(file.readline(FIRST_LINE))
-    except (OSError, EOFError, ValueError, RecursionError):  # what is wrong with it is told when it is read
+    except (OSError, EOFError, ValueError, RecursionError):  # what is wrong with it is said when it is read
         return 0
     return len(first) if isinstance(first, dict) else 0
 

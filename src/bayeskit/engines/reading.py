@@ -43,7 +43,7 @@ class Reading:
     encoding : str, default "utf-8"
         That of CSV files.
     bad_lines : {"error", "skip"}, default "error"
-        Lines of CSV files that do not fit are an error, or are left out, counted and told.
+        Lines of CSV files that do not fit are an error, or are left out, counted and reported.
     ignore : tuple of str, optional
         Columns to leave out.
     memory : str, default "1GB"
@@ -55,7 +55,7 @@ class Reading:
     kept_dates : tuple of str, optional
         Columns of dates that stay beside what they are turned into.
     today : str, optional
-        The day at which ages are told, as 2026-12-31; that of the clock unless given.
+        The day at which ages are taken, as 2026-12-31; that of the clock unless given.
     watch : callable, optional
         Called with the number of rows of each batch that was read.
     more : tuple of str, optional

@@ -53,7 +53,7 @@ def subquery(query: str) -> str:
 def check_one(query: str, where: str) -> None:
     """Refuse what is no SELECT, or more than one statement: it would end the brackets of ``subquery``.
 
-    DuckDB tells the tokens of any dialect of SQL; what they mean is left to the database.
+    DuckDB splits any dialect of SQL into tokens; what they mean is left to the database.
     """
     import duckdb
 

@@ -51,7 +51,7 @@ class Streamed(Engine):
             yield from map_batches(self._watch(batches, source), step, self.n_jobs)
 
     def _watch(self, batches: Iterable[pa.RecordBatch], source: object) -> Iterator[pa.RecordBatch]:
-        """The batches that have rows, none too large; who watches is told how many rows they have."""
+        """The batches that have rows, none too large; ``watch`` gets how many rows they have."""
         watch = source.watch if isinstance(source, Reading) else None
         for batch in slices(batches, self.rows or ROWS):
             if watch is not None:
@@ -211,7 +211,7 @@ def reduce_batches(batches: Iterable[Batch], empty: R, n_jobs: int | None) -> R:
 
 
 def map_batches(batches: Iterable[Batch], step: Callable[[Batch, int], Result], n_jobs: int | None) -> Iterator[Result]:
-    """Results in order, with a few batches under way at a time; a step is told the number of its first row."""
+    """Results in order, with a few batches under way at a time; a step is given the number of its first row."""
     threads = _threads
     count = threads.prepare(n_jobs)
     start = 0

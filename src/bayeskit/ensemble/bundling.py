@@ -28,7 +28,7 @@ Score = float | None  # where there is none
 
 @dataclass(frozen=True)
 class Notes:
-    """What a file tells of the members beside their models."""
+    """What a file says of the members beside their models."""
 
     names: tuple[str, ...]
     views: tuple[ViewNotes | None, ...]
@@ -102,7 +102,7 @@ def _rows(model: Model) -> Model:
 
 
 def _check_agreement(member: Member, reader: Classifier) -> None:
-    """Refuse a member that cannot read the rows as the encoder gives them, or tells of other classes."""
+    """Refuse a member that cannot read the rows as the encoder gives them, or knows other classes."""
     mine, whole = member.classifier.model_, reader.model_
     columns = mine.schema.names == whole.schema.names and mine.schema.named == whole.schema.named
     seen = columns if member.view is None else not mine.schema.named and len(mine.schema.names) == len(member.view)

@@ -50,7 +50,7 @@ class Facts:
     columns: int  # that are not constant, as the next two
     numeric: int
     coded: int
-    holed: tuple[str, ...]  # columns that have some
+    incomplete: tuple[str, ...]  # columns that have some
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ class CandidateRun:
         rows = float(model.weights.sum())
         every = schema.names, schema.numeric, schema.coded
         names, numeric, coded = (set(named) - self.drawn.constant for named in every)
-        holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
-        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holed)
+        incomplete = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
+        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), incomplete)
 
     def evaluate(
         self,

@@ -61,7 +61,7 @@ class CrossFit:
 
     @classmethod
     def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
-        """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
+        """Stratified folds; of many units only some are tested, below 100 the folds are drawn three times.
 
         Above 12,000 units, or where one fold is asked for, some are held out: all parts are then predicted by one model
         of the others.
@@ -89,7 +89,7 @@ class CrossFit:
 
     @classmethod
     def _repeat(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
-        """Unit by unit, so that it can be told which of them are tested again."""
+        """Unit by unit, so that it is known which of them are tested again."""
         units, weight = distinct.units, distinct.weight
         row = np.repeat(np.arange(len(units)), units)
         end = np.cumsum(units)

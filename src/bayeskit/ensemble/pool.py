@@ -13,7 +13,7 @@ from bayeskit.numerics.log_linear import Evidence, mixture_weights
 PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
 MEMBER, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are taken to have predicted best beforehand
-SILENT = 1e-3  # a weight below which a member is dropped
+NEGLIGIBLE = 1e-3  # a weight below which a member is dropped
 ROUNDING = 1e-13  # share of what terms say
 FAR = 1e6  # nats: what a single term can say at most
 UNJUDGED = 1.1  # sum of the weights of several members that are not judged
@@ -126,7 +126,7 @@ class Pool:
             shares = shares[kept] * (shares.sum() / max(float(shares[kept].sum()), 1e-300))
             weight = np.zeros(len(weight))
             weight[kept], bias = seen.only(kept).fit(shares, PULL, BIAS)
-        weight = np.where(weight < SILENT, 0.0, weight)
+        weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
         gain = np.where(weight > 0, (np.array(without) - loss) / mass.sum(), 0.0)

@@ -33,9 +33,9 @@ from bayeskit.storage.columns import key_of
 READER = "AutoBayes"  # who reads a table for the members
 KNOTS = 256  # values whose normal scores the map goes through; it has a knot on each side of them
 PORTION = 1 << 15  # rows of a view that are made at a time
-GRAINS = 1 << 16  # of a deviation: numbers are told no finer
+GRAINS = 1 << 16  # of a deviation: numbers are rounded to such steps
 NOWHERE = -9  # the code of no level
-COMMON = 0.01  # share of missing values from which they are told apart
+COMMON = 0.01  # share of missing values from which they have an indicator
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
@@ -47,18 +47,18 @@ class ScaledColumn:
 
     name: str
     scale: Scale
-    hole: float  # where missing values are put
-    flagged: bool  # whether they are common enough to be told
+    missing: float  # where missing values are put
+    flagged: bool  # whether they are common enough for an indicator
 
     def of(self, x: Float) -> Float:
         score = self.scale.of(x)
-        out: Float = np.floor(np.where(np.isnan(score), self.hole, score) * GRAINS + 0.5) / GRAINS
+        out: Float = np.floor(np.where(np.isnan(score), self.missing, score) * GRAINS + 0.5) / GRAINS
         return out
 
 
 @dataclass(frozen=True)
 class ViewNotes:
-    """What a file tells of a view beside its knots."""
+    """What a file says of a view beside its knots."""
 
     scales: tuple[tuple[str, float, bool], ...]
     levels: tuple[tuple[str, tuple[str, ...]], ...]
@@ -69,7 +69,7 @@ class View:
     """Numbers for every column: numeric ones as they are or as normal scores, levels as 0 or 1 each.
 
     Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from. A view
-    is held, for members count what it shows; so it is told in few digits, and no knot is a value of a row.
+    is held, for members count what it shows; so it is kept in few digits, and no knot is a value of a row.
     """
 
     scales: tuple[ScaledColumn, ...]
@@ -107,7 +107,7 @@ class View:
 
     def notes(self) -> ViewNotes:
         """All of it but numbers."""
-        scales = tuple((s.name, s.hole, s.flagged) for s in self.scales)
+        scales = tuple((s.name, s.missing, s.flagged) for s in self.scales)
         return ViewNotes(scales, tuple((name, tuple(keys_of(known))) for name, known in self.levels))
 
     def numbers(self) -> dict[str, Float]:
@@ -121,11 +121,11 @@ class View:
         if not {s[0] for s in notes.scales} <= {*schema.numeric} or not {n for n, _ in notes.levels} <= {*schema.coded}:
             raise ModelFileError("a view has columns that the model has not")
         scales = []
-        for i, (name, hole, flagged) in enumerate(notes.scales):
+        for i, (name, missing, flagged) in enumerate(notes.scales):
             knots = numbers[str(i)]
             if knots.ndim != 2 or len(knots) != 2 or not knots.size or (np.diff(knots[0]) < 0).any():
                 raise ModelFileError("the scale of a view cannot be")
-            scales.append(ScaledColumn(name, Scale(*knots), hole, flagged))
+            scales.append(ScaledColumn(name, Scale(*knots), missing, flagged))
         return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
     def symbols(self, inputs: TableInputs) -> list[tuple[str, Any]]:
@@ -133,7 +133,7 @@ class View:
         found: list[Any] = []
         for filled in self.scales:
             x = inputs.number(filled.name)
-            score = np.where(np.isnan(x), filled.hole, filled.scale.symbol(x))
+            score = np.where(np.isnan(x), filled.missing, filled.scale.symbol(x))
             found.append(np.floor(score * GRAINS + 0.5) / GRAINS)
             if filled.flagged:
                 found.append(where(np.isnan(x), 1.0, 0.0))

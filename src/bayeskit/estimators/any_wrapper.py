@@ -85,7 +85,7 @@ class AnyWrapper(MetaEstimatorMixin, Wrapper):
             )
 
     def _take_features(self, fitted: Any) -> None:
-        """Number and names of the columns, as far as the estimator tells them."""
+        """Number and names of the columns, as far as the estimator knows them."""
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(features_of(fitted))
 

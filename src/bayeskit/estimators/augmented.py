@@ -39,7 +39,7 @@ class Dependent(BayesClassifier):
 
     @property
     def arcs_(self) -> Arcs:
-        """The arcs between columns with what the two tell of each other, in bits."""
+        """The arcs between columns with the mutual information of the two, in bits."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("arcs_ is there after fit")
         return arcs_of(self.model_)
@@ -50,7 +50,7 @@ class Dependent(BayesClassifier):
         return self.arcs_.edges
 
     def plot(self, top: int | None = None, ax: Axes | None = None) -> Display:
-        """The columns and the arcs between them, the wider the more two columns tell of each other given the class.
+        """The columns and the arcs between them, the wider the larger their mutual information given the class.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class TAN(Dependent):
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
     Chow and Liu on conditional mutual information. Each column of numbers is cut into intervals by a pass of its own;
-    the cuts are then part of the model, held for rows learned or forgotten later (``exact_`` tells). Missing values
+    the cuts are then part of the model, held for rows learned or forgotten later (see ``exact_``). Missing values
     are summed out of the tree exactly; ties between columns go by name. Fitted weights multiply what a column adds to
     those given before it in the order of the arcs.
 
@@ -120,13 +120,13 @@ class TAN(Dependent):
 @document()
 @dataclass(kw_only=True, eq=False, repr=False)
 class KDB(Dependent):
-    """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
+    """k-dependence Bayes: columns in the order of their information on the class, each with up to k parents before it.
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parents of j, c). Parents are those
-    that tell most of the column given the class, as many as pay for themselves. Two parents and more take a further
-    pass over the rows; the arcs found are then kept, so rows learned later change the tables and not the arcs.
+    that are most informative on the column given the class, as many as pay for themselves. Two parents and more take a
+    further pass over the rows; the arcs found are then kept, so rows learned later change the tables and not the arcs.
     Missing values are summed out exactly while this takes no table of more than a million cells; beyond that a column
-    with missing parents says P(x | class), and a warning tells in how many rows.
+    with missing parents says P(x | class), and a warning says in how many rows.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class AODE(Dependent):
     limit : float, default 1.0
         A column (or pair) is a parent in the rows whose value of it was seen with at least this weight.
     parents : int, optional
-        At most so many columns, those that tell most of the class, are parents. It must limit them where all triples
+        At most so many columns, the most informative on the class, are parents. It must limit them where all triples
         would not fit in memory.
     given : float, default 0.5
         Pseudo-rows in every level of P(x_j | x_p, c).
@@ -224,12 +224,12 @@ class AODE(Dependent):
 @document()
 @dataclass(kw_only=True, eq=False, repr=False)
 class AJE(Dependent):
-    """Averaged join estimators: every set of up to n columns tells of the class as if it were one column.
+    """Averaged join estimators: every set of up to n columns speaks for the class as if it were one column.
 
     log P(c | x) = log P(c) + bias_c + sum over sets S of weight_S log P(c | x_S)/P(c), + a constant. Sets are every
-    column and those sets of 2 to n columns that tell more than any smaller set within them, by leave-one-out; so
-    interactions are found that no arc between columns can tell. Rows learned later change the tables, not sets and
-    weights.
+    column and those sets of 2 to n columns that are more informative than any smaller set within them, by
+    leave-one-out; so interactions are found that no arc between columns can express. Rows learned later change the
+    tables, not sets and weights.
 
     Parameters
     ----------

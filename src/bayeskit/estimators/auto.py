@@ -83,7 +83,7 @@ class AutoBayes(Wrapper):
         would take too long.
     time_budget : float, optional
         Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
-        ``summary()`` tells; the first that can be fitted is not. What is in time depends on the machine, so that the
+        ``summary()`` says; the first that can be fitted is not. What is in time depends on the machine, so that the
         same rows may give another pool; without a budget they never do.
     max_candidates : int, optional
         Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
@@ -148,7 +148,7 @@ class AutoBayes(Wrapper):
         reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs)
         limits = self.fast, deadline, self.max_candidates, self.callback, self.random_state, self.portable
         trees = FEWER if self.fast else TREES
-        search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed, trees), *limits)
+        search = Search(lambda facts: candidates(kinds, self.unseen, facts.incomplete, trees), *limits)
         found = Ensemble.fit(reader, table, search)
         if table.roles.weight is None:
             warn_of_identifiers(found.reader.model_)
@@ -180,7 +180,7 @@ class AutoBayes(Wrapper):
         return self._adopt(self.ensemble_.learn(X, y, _labels(classes), sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning says (see ``exact_``)."""
         check_is_fitted(self)
         if self.ensemble_.rows is not None:
             return self._derive(forget_rows(self._keeper, self.ensemble_.rows, X, y, sample_weight))

@@ -22,7 +22,7 @@ class BoostedTrees(Dependent):
     10 rows, on numbers in up to 64 intervals and levels in any two sets; it is a Newton step on the conditional
     likelihood, cut short by ``rate``. A tenth of the rows is held out to tell where the trees end. A row without a
     value goes both ways, by the shares of the rows counted there. They take at most 2 MB in a file. Rows learned or
-    forgotten later are counted in the leaves; the trees and what their leaves say are held (``exact_`` tells), so
+    forgotten later are counted in the leaves; the trees and what their leaves say are held (see ``exact_``), so
     models with trees of their own do not merge.
 
     Parameters

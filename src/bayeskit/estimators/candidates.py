@@ -21,13 +21,13 @@ SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
-def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str], trees: int) -> tuple[Candidate, ...]:
-    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level.
+def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: int) -> tuple[Candidate, ...]:
+    """All there are, the most useful first; ``incomplete`` are the columns in which a missing value may be a level.
 
     The forest has so many ``trees``.
     """
     shared: Json = {"kinds": kinds, "unseen": unseen}
-    levels = dict.fromkeys(holed, "level") if holed else "skip"
+    levels = dict.fromkeys(incomplete, "level") if incomplete else "skip"
 
     def kdb(k: int, cuts: str) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **shared)

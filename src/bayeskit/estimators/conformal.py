@@ -287,7 +287,7 @@ class Conformal(ConformalSets):
 
 
 def _has_density(model: Any) -> bool:
-    """Whether it tells log p(row)."""
+    """Whether it gives log p(row)."""
     if not isinstance(model, BayesClassifier):
         return False
     try:

@@ -21,7 +21,7 @@ class CorrectedNaiveBayes(Dependent):
     that is common has one of its own), are the prior mean; the corrections d are drawn toward 0, those of
     neighbouring intervals toward each other. How strongly, and which pairs of columns are added, is what predicts
     best the rows that inner folds hold out. With few rows it is naive Bayes, with many an additive model. Rows
-    learned later change the counts; cuts, weights and corrections are held (``exact_`` tells).
+    learned later change the counts; cuts, weights and corrections are held (see ``exact_``).
 
     Parameters
     ----------

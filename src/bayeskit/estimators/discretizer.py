@@ -88,11 +88,11 @@ class Discretizer(Binned):
         self.intervals_ = {name: intervals(cuts) for name, cuts in self.cuts_.items()}
 
     def _cut(self, column: BinnedColumn) -> Array:
-        borders = CutPoints(column)
+        points = CutPoints(column)
         if self.method == "mdlp":
-            return borders.mdlp()
+            return points.mdlp()
         cells = few(float(column.pooled.sum())) if self.bins == "auto" else int(self.bins)
-        return borders.equal_width(cells) if self.method == "width" else borders.equal_frequency(cells)
+        return points.equal_width(cells) if self.method == "width" else points.equal_frequency(cells)
 
     def _given(self, schema: Schema) -> dict[str, tuple[float, ...]]:
         """The cuts given from outside, by column."""

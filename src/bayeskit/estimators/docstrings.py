@@ -103,7 +103,7 @@ SETTINGS = {  # parameters of constructors, and attributes
     "edges_": """tuple of pairs
         The arcs between columns as (parent, child), besides those from the class.""",
     "arcs_": """Arcs
-        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.""",
+        The same with the mutual information of the two columns given the class, in bits; ``plot()`` draws them.""",
     "weights_": """dict
         The weight of each column or set of columns, where weights are fitted.""",
 }

@@ -22,7 +22,7 @@ class ProbabilityForest(Dependent):
     a third of the columns is drawn, at most a hundred, and the split of least Gini impurity is taken; trees grow best
     first on all rows, numbers in up to 64 intervals. A row without a value goes both ways, by the shares of the rows
     counted there. A forest takes at most 2 MB in a file. Rows learned or forgotten later are counted in the leaves; the
-    splits are held (``exact_`` tells), so models with trees of their own do not merge.
+    splits are held (see ``exact_``), so models with trees of their own do not merge.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Learner(BaseEstimator):
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
-        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
+        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning says and
         ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
         """
@@ -289,7 +289,7 @@ def wants_weights(weights: object) -> bool:
 
 
 def any_table(tags: Tags) -> Tags:
-    """With holes, texts, categories and sparse matrices among what it takes."""
+    """With missing values, texts, categories and sparse matrices among what it takes."""
     for name in ("allow_nan", "string", "categorical", "sparse"):
         setattr(tags.input_tags, name, True)
     return tags

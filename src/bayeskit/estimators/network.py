@@ -232,7 +232,7 @@ class Network(Questions):
         always the same unless ``random_state`` is another number, or None.
 
         A column of numbers is a number, by least squares in every cell of the levels above it, unless ``cuts`` makes
-        intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels; ``schema_`` tells
+        intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels; ``schema_`` says
         which. Intervals are right-closed and part of the network from then on: a number given as evidence, or in a
         row, stands for the one it lies in.
 

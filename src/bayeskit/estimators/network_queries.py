@@ -250,7 +250,7 @@ class Questions:
         -------
         Sensitivity
             ``parameters`` are exact functions (a t + b) / (c t + d), those that move the answer most first; ``frame()``
-            has them, ``plot()`` draws the tornado. Probabilities of 0 and 1 are taken for certain and left out.
+            has them, ``plot()`` draws the tornado. Probabilities of 0 and 1 count as certain and are left out.
         """
         check_levels(self.fitted.network, "sensitivity")
         network = self.fitted.network
@@ -262,10 +262,10 @@ class Questions:
         return vary_parameters(self.fitted.inference.levels, codes, target, place, odds)
 
     def relevance(self, target: str, evidence: Mapping[str, object] | None = None) -> dict[str, float]:
-        """What tells most on a node: in nats, the most first.
+        """What is most informative on a node: in nats, the most first.
 
         Of a node in the evidence, how far P(target | evidence) is from what it would be without it (Kullback and
-        Leibler); of any other, what knowing its state is expected to tell (mutual information given the evidence).
+        Leibler); of any other, the mutual information with it given the evidence.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Questions:
         network, given = self.fitted.network, dict(evidence or {})
         network.check_coded(target)
         if target in given:
-            raise InputError(f"{target!r} is in the evidence, so nothing more is to be told of it; leave it out")
+            raise InputError(f"{target!r} is in the evidence, so it is known; leave it out of one of them")
         now = np.array(list(self.query(target, given).values()))
         found: dict[str, float] = {}
         for node in network.nodes:

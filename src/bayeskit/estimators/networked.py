@@ -27,7 +27,7 @@ CLASS = "class"
 class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
-    In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the
+    In a complete row only the class's Markov blanket speaks for it; missing values are summed out exactly over the
     whole network. Numbers are cut into intervals first; intervals and arcs are then part of the model, so that rows
     learned or forgotten later change the tables alone. A prior replaces the P(c) of the network; ``log_evidence`` is
     exact.
@@ -59,7 +59,7 @@ class NetworkBayes(Dependent):
     edges_ : tuple of pairs
         The arcs (parent, child).
     markov_blanket_ : tuple of str
-        The columns that tell of the class in a complete row.
+        The columns that speak for the class in a complete row.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class NetworkBayes(Dependent):
 
     @property
     def arcs_(self) -> Arcs:
-        """The arcs with what parent and child tell of each other, in bits; those of the class too."""
+        """The arcs with the mutual information of parent and child, in bits; those of the class too."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("arcs_ is there after fit")
         return arcs_of(self.model_, self._label)
@@ -149,7 +149,7 @@ class NetworkBayes(Dependent):
 
     @property
     def markov_blanket_(self) -> tuple[str, ...]:
-        """The columns that tell of the class where none is missing: its parents, children, and their other parents."""
+        """The columns that speak for the class where none is missing: parents, children, and their other parents."""
         blanket = self._graph.markov_blanket(self._label)
         return tuple(name for name in self.model_.schema.names if name in blanket)
 

@@ -36,7 +36,7 @@ METHODS = ("information", "forward", "backward")
 @document()
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureSelector(TransformerMixin, BaseEstimator):
-    """Keeps the columns that tell the classes apart.
+    """Keeps the columns that distinguish the classes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         assert isinstance(tables, Tables)
         information = of_numbers(bins)
         for name, more in of_levels(tables).items():
-            information[name] = information.get(name, 0.0) + more  # a number whose absence is a level tells both
+            information[name] = information.get(name, 0.0) + more  # a number whose absence is a level adds both
         self.information_ = {name: information.get(name, 0.0) for name in schema.names}
         self.ranking_ = tuple(sorted(schema.names, key=lambda name: -self.information_[name]))
         useful = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]

@@ -115,7 +115,7 @@ def learn_network(
     random_state : int, default 0
         Seed of ties and restarts.
     callback : callable, optional
-        Told every step: what was done, parent, child, gain.
+        Called with every step: what was done, parent, child, gain.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
     kinds : mapping or str, optional
@@ -143,7 +143,7 @@ def learn_network(
     Returns
     -------
     Network
-        The network; ``search_`` tells score and path, or what tests found.
+        The network; ``search_`` has score and path, or what tests found.
 
     Examples
     --------

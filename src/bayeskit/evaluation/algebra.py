@@ -225,7 +225,7 @@ T = TypeVar("T")
 
 
 def each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T]) -> list[T]:
-    """A step over all rows in blocks, told the number of the first."""
+    """A step over all rows in blocks, given the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
     engine = answering(table.engine, len(model.schema.names), len(model.weights))

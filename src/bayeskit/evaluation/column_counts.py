@@ -17,7 +17,7 @@ from bayeskit.numerics.rates import effective
 from bayeskit.statistics.margin import Cells, Margin, Summed, margins, summarise
 
 GROUPS = 10  # cells that the values of a column of numbers are divided into
-MANY = 200_000  # different levels never seen that are told apart
+MANY = 200_000  # different levels never seen that are counted one by one
 
 
 @dataclass(frozen=True)

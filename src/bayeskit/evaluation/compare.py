@@ -43,7 +43,7 @@ MANY = 10_000  # rows above which a kernel machine takes too long
 
 
 class Design(TransformerMixin, BaseEstimator):
-    """Any table as a matrix for linear models: numbers scaled, holes filled and marked, levels as indicators."""
+    """Any table as a matrix for linear models: numbers scaled, missing ones filled and marked, levels as indicators."""
 
     def __init__(self, kinds: KindsLike = None) -> None:
         self.kinds = kinds

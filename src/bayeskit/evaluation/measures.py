@@ -90,7 +90,7 @@ class Measures:
 
     @property
     def squared(self) -> Float:
-        """Squared weights, likewise, times the design effect: so many rows less are what intervals take them for."""
+        """Squared weights, likewise, times the design effect: so many rows less are what intervals count."""
         table: Float = self.design_effect * self.total.squared[0]
         return table
 

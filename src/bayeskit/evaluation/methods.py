@@ -165,7 +165,7 @@ class CrossValidation:
             return _deal_groups(rows, rows.groups, folds, self.stratified, rng)
         fold = np.empty(len(rows), dtype=np.int64)
         stratum = np.where(rows.counted, rows.codes if self.stratified else 0, len(rows.classes))
-        place = 0  # folds are dealt on from class to class, so that they differ by one row at most
+        place = 0  # folds go on from class to class, so that they differ by one row at most
         for c in range(len(rows.classes) + 1):  # rows that do not count come last: they move no other
             members = rng.permutation(np.flatnonzero(stratum == c))
             fold[members] = (place + np.arange(len(members))) % folds

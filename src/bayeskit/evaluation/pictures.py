@@ -12,9 +12,9 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.numerics.rates import BINS
 from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
+from bayeskit.plots.decision_curves import BenefitDisplay, CostCurveDisplay
 from bayeskit.plots.heat import ConfusionDisplay
 from bayeskit.plots.spread import FoldDisplay
-from bayeskit.plots.stakes import BenefitDisplay, CostCurveDisplay
 from bayeskit.plots.style import Display, Panels
 
 if TYPE_CHECKING:

@@ -82,7 +82,7 @@ def can_fit(estimator: object) -> bool:
 
 
 def jobs_of(estimator: object) -> int | None:
-    """How many workers it was told to take, where it has such a setting."""
+    """How many workers it is set to take, where it has such a setting."""
     jobs: int | None = getattr(estimator, "n_jobs", None)
     return jobs
 
@@ -94,7 +94,7 @@ def steps_of(estimator: object) -> Sequence[tuple[str, Any]]:
 
 
 def features_of(fitted: object) -> dict[str, Any]:
-    """Number and names of the columns of a fit, as far as the estimator tells them."""
+    """Number and names of the columns of a fit, as far as the estimator knows them."""
     declared = {name: getattr(fitted, name, None) for name in ("n_features_in_", "feature_names_in_")}
     return {name: value for name, value in declared.items() if value is not None}
 
@@ -103,7 +103,7 @@ def score_samples(fitted: object, X: TableLike) -> Float:
     """log p(row) of a density estimator, (n,)."""
     if not hasattr(fitted, "score_samples"):
         raise KindError(
-            f"{type(fitted).__name__} has neither log_evidence nor score_samples, so rows cannot be told as outliers; "
+            f"{type(fitted).__name__} has neither log_evidence nor score_samples, so it finds no outliers; "
             f"choose a classifier with a density, or leave outlier=None"
         )
     usual: Float = fitted.score_samples(X)

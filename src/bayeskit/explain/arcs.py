@@ -1,4 +1,4 @@
-"""Arcs: which columns of a model depend on which, and how much they tell of each other."""
+"""Arcs: which columns of a model depend on which, and their mutual information."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Arcs(TableRepr):
-    """The arcs of a model as (parent, child), and what the two tell of each other in bits.
+    """The arcs of a model as (parent, child), and the mutual information of the two in bits.
 
     That is I(parent; child | class) where the class is a parent of the child too, else I(parent; child), from the
     counts without smoothing.

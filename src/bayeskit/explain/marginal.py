@@ -148,7 +148,7 @@ class Marginal(TableRepr):
 
     def _title(self) -> str:
         counts = "" if self.weight == 1.0 else f"; counts {self.weight:.3g} times"
-        return f"column {self.name}: tells {self.information:.3g} bits of the class{counts}"
+        return f"column {self.name}: {self.information:.3g} bits of information on the class{counts}"
 
     def _lines(self) -> list[list[str]]:
         return [["class", ""], *([str(c), self.describe(k, LINES)] for k, c in enumerate(self.classes.tolist()))]

@@ -57,7 +57,7 @@ class Link:
     def scale(self, slope: float, shift: float) -> Link:
         """The same, then slope * odds + shift."""
         if not slope > 0:
-            raise InputError(f"the odds are multiplied by {slope:.3g}, so that nothing tells the classes apart")
+            raise InputError(f"the odds are multiplied by {slope:.3g}, so that no column distinguishes the classes")
         return Link(lambda summed: slope * self.odds(summed) + shift, lambda odds: self.summed((odds - shift) / slope))
 
 
@@ -115,7 +115,7 @@ class Nomogram(TableRepr):
         low = {name: float(weight.min()) for name, weight in weights.items()}
         widest = max((float(np.ptp(weight)) for weight in weights.values()), default=0.0)
         if not widest > 0:
-            raise InputError(f"no column tells {labels[a]!r} from {labels[b]!r}; there is nothing to draw")
+            raise InputError(f"no column distinguishes {labels[a]!r} from {labels[b]!r}; there is nothing to draw")
         unit, start = widest / FULL, model.log_base(contrast.prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")

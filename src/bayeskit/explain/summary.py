@@ -17,13 +17,13 @@ from bayeskit.model.model import Model
 
 MOST = 20
 SHOWN = 6  # classes side by side
-RANKED = 500  # columns up to which they are ranked by what they tell
+RANKED = 500  # columns up to which they are ranked by information
 LEVELS = 12  # of a column, by class
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """Classes with their priors, columns with their kinds, families and reasons, what they tell, what was left out."""
+    """Classes with their priors, columns with their kinds, families and reasons, information, what was left out."""
 
     classes: tuple[tuple[Any, float, float], ...]  # label, weight, prior
     columns: tuple[dict[str, Any], ...]
@@ -86,7 +86,7 @@ class Summary:
 
     @document_frame
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """A line for each column: name, kind, family, why, and the bits it tells of the class, where they are known."""
+        """A line for each column: name, kind, family, why, and its bits on the class, where known."""
         bits = {found["column"]: found["bits"] for found in self.parameters}
         names = [column["name"] for column in self.columns]
         return frame(
@@ -127,7 +127,7 @@ class Summary:
 
 
 def _parameters(model: Model) -> tuple[Json, ...]:
-    """What each column has in each class under the model, and what it tells of the class; most informative first."""
+    """What each column has in each class under the model, and its information on the class; most informative first."""
     if len(model.schema.names) > RANKED:
         return ()
     labels, found = model.classes.tolist(), []

@@ -33,7 +33,7 @@ class Bernoulli(CountFamily):
     smoothing : float, optional
         Pseudo-count a of each column; that of the classifier where none is given.
     group : int, default 0
-        Columns of equal settings are one group; the number tells groups apart.
+        Columns of equal settings are one group; the number distinguishes groups.
 
     Examples
     --------
@@ -94,18 +94,18 @@ class BernoulliDensity(Counts):
 
     def add(self, block: Block, out: Float) -> None:
         cells = block.sparse(self.columns)
-        hole = self._hole(cells)
+        missing = self._missing(cells)
         out += self.absent[_shown(cells)].sum(axis=0)
         super().add(block, out)
-        np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
+        np.subtract.at(out, cells.owner[missing], self.absent[cells.indices[missing]])
 
     def terms_of(self, block: Block, which: Int) -> Float:
         cells, absent = block.sparse(self.columns), self._absent(block, which)
         place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
-        hole = self._hole(cells)
-        hole = hole[place[cells.indices[hole]] >= 0]
-        absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
+        missing = self._missing(cells)
+        missing = missing[place[cells.indices[missing]] >= 0]
+        absent[cells.owner[missing], place[cells.indices[missing]]] = 0.0
         if cells.hidden is not None:
             absent[:, cells.hidden[which]] = 0.0
         return super().terms_of(block, which) + absent
@@ -117,7 +117,7 @@ class BernoulliDensity(Counts):
     def class_range(self, block: Block) -> Float:
         cells, m = block.sparse(self.columns), len(self.columns)
         there = np.bincount(cells.indices, self._values(cells), minlength=m)
-        gone = block.rows - there - np.bincount(cells.indices[self._hole(cells)], minlength=m)
+        gone = block.rows - there - np.bincount(cells.indices[self._missing(cells)], minlength=m)
         if cells.hidden is not None:
             gone[cells.hidden] = 0.0
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
@@ -140,7 +140,7 @@ class BernoulliDensity(Counts):
         return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     @staticmethod
-    def _hole(cells: Sparse) -> Int:
+    def _missing(cells: Sparse) -> Int:
         """Which stored values are missing, or taken as missing: they are not absent either."""
         return np.flatnonzero(~(cells.values >= 0))
 
@@ -152,10 +152,10 @@ class _LeftOutBernoulli(BernoulliDensity, LeftOutCounts):
     def add(self, block: Block, out: Float) -> None:
         super().add(block, out)
         cells = block.sparse(self.columns)
-        shown, hole = _shown(cells), self._hole(cells)
+        shown, missing = _shown(cells), self._missing(cells)
         for rows, c, absent in self._left_out_absences(block):
             out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
-            mine = hole[np.isin(cells.owner[hole], rows)]
+            mine = missing[np.isin(cells.owner[missing], rows)]
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
     def _absent(self, block: Block, which: Int) -> Float:

@@ -37,7 +37,7 @@ class Complement(CountFamily):
     norm : bool, default False
         Divide the weights of a class by their sum.
     group : int, default 0
-        Columns of equal settings are one group; the number tells groups apart.
+        Columns of equal settings are one group; the number distinguishes groups.
 
     Examples
     --------

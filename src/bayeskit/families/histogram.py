@@ -76,7 +76,7 @@ class Histogram(Family[Any]):
 
     @property
     def leave_one_out(self) -> bool:
-        """Whether it can be told without a refit; not where labels made the cuts."""
+        """Whether it can be computed without a refit; not where labels made the cuts."""
         return self.bins != "mdlp"
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Cuts:

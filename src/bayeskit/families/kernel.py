@@ -277,7 +277,7 @@ class KernelDensity(SupportsLeftOut):
 
     @property
     def axes(self) -> dict[str, Axis]:
-        """Its centres, as close as the narrowest kernel tells apart, and the tails."""
+        """Its centres, as close as the narrowest kernel resolves, and the tails."""
         return {name: k.axis for name, k in zip(self.columns, self.kernels, strict=True) if k is not None}
 
     def _columns(self, block: Block) -> Iterator[tuple[int, Kernels, Columns]]:

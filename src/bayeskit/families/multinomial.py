@@ -25,7 +25,7 @@ class Multinomial(CountFamily):
     """log p(x | c) = sum_j x_j log t_cj, t_cj = (S_cj + a) / (sum_j S_cj + a m): S sums x over the rows of the class.
 
     One distribution over all columns of the group; m is their number. Columns of equal settings are one group;
-    ``group`` tells groups apart, and a tuple of columns in ``families=`` is a group of its own. The number of ways
+    ``group`` distinguishes groups, and a tuple of columns in ``families=`` is a group of its own. The number of ways
     to order the counts is left out, being the same for all classes: there is no evidence, only posteriors. With no
     smoothing a class that counts nothing takes the frequencies of all classes. a is ``smoothing``, or the classifier's
     where none is given.
@@ -35,7 +35,7 @@ class Multinomial(CountFamily):
     smoothing : float, optional
         Pseudo-count a of each column; that of the classifier where none is given.
     group : int, default 0
-        Columns of equal settings are one group; the number tells groups apart.
+        Columns of equal settings are one group; the number distinguishes groups.
 
     Examples
     --------

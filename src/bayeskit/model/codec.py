@@ -159,7 +159,7 @@ def parse(hint: Any, record: Any, where: str) -> Any:
 
 
 def _fits(hint: object, record: object) -> bool:
-    """Whether a record looks like a value of a type; numbers are told from truth values."""
+    """Whether a record looks like a value of a type; numbers are no truth values."""
     if hint in NUMBERS:
         return type(record) in NUMBERS[hint]
     if hint is NoneType or hint is Any:

@@ -93,7 +93,7 @@ class Together(Generic[C]):
         return replace(self, parts=tuple(part.without_counts() for part in self.parts), ingest=IngestReport())
 
     def to_bytes(self) -> bytes:
-        """What was counted as data; classes and levels are told by the parts."""
+        """What was counted as data; classes and levels are in the parts."""
         out = io.BytesIO()
         parts: dict[str, Any] = {str(i): np.frombuffer(part.to_bytes(), np.uint8) for i, part in enumerate(self.parts)}
         parts[ABOUT] = np.frombuffer(json.dumps(astuple(self.ingest)).encode(), np.uint8)

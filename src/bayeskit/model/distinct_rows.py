@@ -32,7 +32,7 @@ FEWEST = 1000  # rows of it, however many columns there are
 
 @dataclass(frozen=True)
 class Keys:
-    """What tells rows apart, and how much each weighs."""
+    """What distinguishes rows, and how much each weighs."""
 
     words: Word  # (2, n) hash of what they hold
     code: Int  # (n,) class
@@ -183,7 +183,7 @@ class Sample:
 class Distinct:
     """Rows that differ in features or class, by hash; those that weigh nothing are left out.
 
-    They are dealt to folds as ``Units`` says.
+    They are assigned to folds as ``Units`` says.
     """
 
     table: CodedTable
@@ -213,7 +213,7 @@ class Distinct:
         return self._units.count
 
     def places(self, folds: int, repeat: int = 0) -> Int:
-        """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,)."""
+        """Where the first unit of each row goes: its fold is the place modulo ``folds``: (n,)."""
         return self._units.places(folds, repeat)
 
     def weigh_fold(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:

@@ -66,6 +66,6 @@ def without_origin(journal: Journal, origin: Origin) -> Journal:
 
 
 def as_record(entry: Entry) -> Json:
-    """A line as a command tells it; what is empty is left out."""
+    """A line as a command prints it; what is empty is left out."""
     plain = {name: value for name, value in asdict(entry).items() if name != "origin"}
     return plain | {name: value for name, value in asdict(entry.origin).items() if value}

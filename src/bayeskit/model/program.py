@@ -38,8 +38,8 @@ class TableInputs:
             else:
                 known = levels[column.name] if column.coded else None
                 keys = () if known is None else known.keys
-                hole = -1 if known is None else known.index.get(MISSING, -1)
-                found.append(InputColumn(column.name, False, keys, hole, model.unseen == "error"))
+                absent = -1 if known is None else known.index.get(MISSING, -1)
+                found.append(InputColumn(column.name, False, keys, absent, model.unseen == "error"))
         return cls(model, tuple(found), symbols)
 
     def number(self, name: str) -> Any:
@@ -51,8 +51,8 @@ class TableInputs:
         known, symbol = model.counted.domain.levels[name], self.symbols[name]
         if model.schema[name].numeric:
             codes = [float(known.index.get(key, -2)) for key in (MISSING, PRESENT)]
-            hole = codes[0] if codes[0] >= 0 else -1.0
-            return where(np.isnan(self.number(name)), hole, codes[1])
+            absent = codes[0] if codes[0] >= 0 else -1.0
+            return where(np.isnan(self.number(name)), absent, codes[1])
         mine = self.model.counted.domain.levels[name]
         if mine.keys == known.keys:
             return symbol

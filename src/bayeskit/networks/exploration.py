@@ -43,7 +43,7 @@ class Completion:
     rule: Rule
 
     def begin(self) -> Bool:
-        """The tree of the pairs that tell most of each other; what is filled in would confirm an arc of pure chance."""
+        """The tree of the most informative pairs; what is filled in would confirm an arc of pure chance."""
         scores, free = Scores(self.codes, self.sizes, self.rule, self.weights), np.array(self.sizes) - 1.0
         price = np.log(max(float(self.weights.sum()), 1.0)) / 2 * np.outer(free, free)
         return np.asarray(chow_liu(scores) & (scores.information() > price))
@@ -108,7 +108,7 @@ class Incomplete(Protocol):
 SEARCHES = ("hill-climb", "tabu", "order", "exact", "k2", "chow-liu")
 TESTED = ("pc", "mmhc")  # by tests of independence, alone or before a search by score
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
-ROUNDS = 6  # of filling holes and searching
+ROUNDS = 6  # of filling missing values and searching
 SHAKEN = 2  # nodes that lose their arcs when a graph is shaken
 ORDERS = 20  # of nodes, shaken, for each restart
 TURNINGS = 8  # times an equivalent graph is tried from a peak

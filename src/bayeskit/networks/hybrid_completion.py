@@ -44,7 +44,7 @@ class HybridCompletion:
         return {name: max(len(states), 1) for name, states in self.levels.items()}
 
     def begin(self) -> Bool:
-        """A forest of the pairs that tell most of each other, each counted where both are there, and worth an arc."""
+        """A forest of the most informative pairs, each counted where both are there, and worth an arc."""
         d = len(self.names)
         order = [*self.levels, *self._numbers]  # levels above numbers
         gains = []

@@ -1,4 +1,4 @@
-"""Independence: whether two columns tell of each other once others are known, by tests on rows."""
+"""Independence: whether two columns are informative of each other once others are known, by tests on rows."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def isj(column: BinnedColumn, weights: Float, shift: int = 0) -> float | None:
     t = (2 n sqrt(pi) |f''|^2)^(-2/5), with the norm of f'' estimated through a chain of higher derivatives, each at the
     bandwidth that suits it, from the cosine transform of the data (Botev, Grotowski and Kroese, Kernel density
     estimation via diffusion, Annals of Statistics 38, 2010). The grid of the transform is no finer than the values were
-    recorded, or their comb would be taken for structure.
+    recorded, or their comb would count as structure.
     """
     used = np.flatnonzero(weights > 0)
     if len(used) < 3:

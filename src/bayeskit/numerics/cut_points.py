@@ -1,4 +1,4 @@
-"""CutPoints: where a column of bins may be cut, and what levels and intervals tell of the class."""
+"""CutPoints: where a column of bins may be cut, and the information of levels and intervals on the class."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def intervals(cuts: Sequence[float]) -> list[str]:
 def short(low: Float, high: Float) -> Float:
     """A number of few digits strictly between two others, in the middle half of them; NaN where no double is between.
 
-    The middle, rounded to the largest power of ten that is at most half the way. So neither of the two is told by it,
+    The middle, rounded to the largest power of ten that is at most half the way. So neither of the two follows from it,
     nor follows from it and the other one.
 
     >>> short(np.array([43.0, 1.9, 0.1234567]), np.array([46.0, 3.1, 0.1234568]))

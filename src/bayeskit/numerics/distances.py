@@ -184,7 +184,7 @@ def _whitening(covariance: Float) -> Float:
 
 
 def _information(rows: Rows) -> Float:
-    """What each number column, then each coded one, tells of the class, in nats: (d + coded,)."""
+    """Information of each number column, then of each coded one, on the class, in nats: (d + coded,)."""
     block, schema = rows.block(), rows.schema
     numbers = of_numbers(Bins.empty(schema.numeric, rows.groups).update(block))
     nothing = np.full(0, -1, dtype=np.int64)

@@ -5,11 +5,11 @@ from typing import Any
 
 _PLACES = {
     "ArcDisplay": "network",
-    "BenefitDisplay": "stakes",
+    "BenefitDisplay": "decision_curves",
     "ComparisonDisplay": "spread",
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",
-    "CostCurveDisplay": "stakes",
+    "CostCurveDisplay": "decision_curves",
     "CostDisplay": "curves",
     "CptDisplay": "heat",
     "DensityDisplay": "densities",

@@ -98,7 +98,7 @@ class RocDisplay(Display):
         label: Label | None = None,
         sample_weight: WeightsLike = None,
     ) -> RocDisplay:
-        """Of one class, or of all; of two classes the second tells all."""
+        """Of one class, or of all; of two classes the second says all."""
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
 
     @classmethod

@@ -217,7 +217,7 @@ class ArcDisplay(NetworkDisplay):
         Parameters
         ----------
         bits : mapping
-            What parent and child tell of each other, by (parent, child).
+            The mutual information of parent and child, by (parent, child).
         directed : bool, default True
             Whether arcs have heads.
         """

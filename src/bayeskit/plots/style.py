@@ -186,7 +186,7 @@ def entry(label: str) -> str:
 
 
 def labels_of(classes: LabelsLike | Sequence[Label]) -> list[str]:
-    """Labels as short texts, told apart by number where shortening made them equal."""
+    """Labels as short texts, numbered where shortening made them equal."""
     texts = [shorten(c) for c in np.asarray(classes, dtype=object).tolist()]
     return [t if texts.count(t) == 1 else f"{t} ({i})" for i, t in enumerate(texts)]
 

@@ -16,7 +16,7 @@ CERTAIN = 1e3  # beyond this a bar would hide all others
 @document
 @dataclass(eq=False, repr=False)
 class WaterfallDisplay(Display):
-    """Bars that start where the last one ended; the axis on top tells the probability.
+    """Bars that start where the last one ended; the axis on top shows the probability.
 
     >>> shown = WaterfallDisplay.from_steps(["prior", "test = +"], [-2.0, 3.0], "bits", "ill against the rest", 1.4427)
     >>> shown.frame().to_pydict()["to"]

@@ -35,7 +35,7 @@ def importance(seen: Explanation) -> Float:
 
 
 def informative(seen: Explanation, importance: Float) -> Section:
-    """Columns in the order of what they tell; what backing off took back is no column, and said in words."""
+    """Columns in the order of their evidence; what backing off took back is no column, and said in words."""
     order = [j for j in np.argsort(-importance, kind="stable").tolist() if seen.parts[j] != BACK_OFF]
     names, sizes = [part_name(seen.parts[j]) for j in order], importance[order].tolist()
     body = (

@@ -19,7 +19,7 @@ from bayeskit.reports.profile import Profile, Table
 COLUMNS, CLASSES = 8, 6  # that are drawn at most
 TRIED = 40  # columns that are looked at where none is known to matter
 PAIRED, PAIRS = 5, 3  # columns that are joined in twos, and pairs shown
-SURE = 10.0  # bits beyond which odds of more than 1,000 to 1 are not told apart
+SURE = 10.0  # bits beyond which odds of more than 1,000 to 1 look equal
 WORTH, TOGETHER = 0.01, 0.1  # bits on average below which a column, or a pair, is not drawn
 
 

@@ -71,7 +71,7 @@ def _draw(chart: Nomogram, said: str) -> str:
             ends, title = (float(points.min()), float(points.max())), scale.name if not number else ""
             parts.append(_line(row, title, ticks, *ends, every=not scale.numeric))
             if number == where and 0 <= scale.missing <= 100:
-                parts.append(f'<circle class="hole" cx="{_x(scale.missing):.1f}" cy="{_y(row)}" r="4.5"/>')
+                parts.append(f'<circle class="unknown" cx="{_x(scale.missing):.1f}" cy="{_y(row)}" r="4.5"/>')
     low, high = _ends(chart, shown, unshown)
     step = round_step((high - low) / 10)
     marks = [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]

@@ -109,7 +109,7 @@ def _made_up(model: Model) -> TableLike:
             continue
         values = alone.as_recorded()[0].tolist() if alone.numeric else list(alone.values)
         drawn = [values[i] for i in rng.integers(len(values), size=DRAWN).tolist()]
-        drawn = [None if hole else value for value, hole in zip(drawn, rng.random(DRAWN) < MISSING, strict=True)]
+        drawn = [None if missing else value for value, missing in zip(drawn, rng.random(DRAWN) < MISSING, strict=True)]
         if alone.numeric:
             drawn[:2] = [end if np.isfinite(end) else values[0] for end in alone.seen]
         rows[name] = drawn

@@ -29,7 +29,7 @@ WORDS = {  # by how the name of a candidate begins
     "corrected": "corrected naive: columns independent given the class, corrected for what columns say together",
     "KDB": "KDB: each column given the class and up to k other columns",
     "AODE": "AODE: a mean of models, in each of which all columns depend on one",
-    "sets": "sets of columns: what up to three columns together tell of the class, every set by itself",
+    "sets": "sets of columns: the information of up to three columns together on the class, every set by itself",
     "naive": "naive: columns independent given the class",
     "shrunk normal": "shrunk normal: a normal density of all numbers in each class",
     "linear": "linear: normal densities with one covariance for all classes",
@@ -41,7 +41,6 @@ VIEWS = {  # by how the name of a candidate ends
     "on description lengths": "on description lengths: numbers cut where the classes change most",
     "on scores": "on scores: numbers by their rank among all",
     "on numbers": "on numbers: columns of numbers only",
-    "holes as levels": "holes as levels: a missing value is a value of its own",
 }
 TYPES = {  # by how Arrow's name of a type begins
     **dict.fromkeys(("int", "uint"), "whole numbers"),
@@ -121,7 +120,7 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     counters = [p for p in profiles.values() if p.rows > COUNTED and p.distinct == p.rows == p.high - p.low + 1]
     for columns, what in (
         (empty, "no value at all: nothing to learn from"),
-        (constant, "a single value, which tells the classes nothing apart"),
+        (constant, "a single value, which does not distinguish the classes"),
         (sparse, f"more than {MANY:.0%} missing".replace("%", " %")),
         (names, "another value in nearly every row, like a name"),
         (counters, "the numbers of a count, one in each row, like a row number: leave it out unless the order counts"),

@@ -110,7 +110,7 @@ def report(
 
 @dataclass(frozen=True)
 class Page:
-    """The report of an evaluation, and what it tells of the rows."""
+    """The report of an evaluation, and what it shows of the rows."""
 
     html: str
     verdict: Verdict

@@ -102,7 +102,7 @@ def confusion(evaluation: Evaluation) -> Section:
 
 
 def calibration(evaluation: Evaluation, interest: OneClass) -> Section:
-    """Whether the model is right as often as it says, and how well the class of interest is told from the rest."""
+    """Whether the model is right as often as it says, and how well it finds the class of interest."""
     cells = evaluation.frame("pyarrow", of="reliability")
     said, right, weight, rows = (cells.column(n).to_numpy() for n in ("probability", "right", "weight", "rows"))
     ends = [wilson(float(r), float(n)) for r, n in zip(right, rows, strict=True)]

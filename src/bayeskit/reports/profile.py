@@ -19,7 +19,7 @@ from bayeskit.evaluation.grouping import columns_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
 from bayeskit.portable.program import InputColumn, Program
 
-COMMON = 200  # levels of a column that are told apart
+COMMON = 200  # levels of a column that are counted one by one
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Store:
 
     curves: ClassVar[bool] = False  # a page sums kernels, which takes less room than their curves
 
-    _tables: dict[tuple[bytes, int, float, int], int] = field(default_factory=dict, repr=False)  # as ``json`` tells
+    _tables: dict[tuple[bytes, int, float, int], int] = field(default_factory=dict, repr=False)  # as in ``json``
 
     def table(self, numbers: Float) -> int:
         """Doubles as they are."""

@@ -34,7 +34,7 @@ class Verdict:
 
     evaluation: Evaluation
     target: str = ""
-    interest: Label | None = None  # the class of which is told how many are found; of two
+    interest: Label | None = None  # the class of which it says how many are found; of two
 
     @property
     def predicts(self) -> bool:

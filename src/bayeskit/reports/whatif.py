@@ -35,7 +35,7 @@ class WhatIf:
         """Written down, and checked on some rows whose posterior is known; too far off, it is left out.
 
         ``rows`` says whether learned rows may be in the page; a pool does without the members that look them up, and
-        how far its answers move is told.
+        how far its answers move is said.
         """
         if table is None:
             return cls(None, "the rows were streamed and none was kept, so the range of values is not known")

@@ -211,7 +211,7 @@ class Bins(Weighed):
             raise ValueError("a cell has no weight")
         return back
 
-    # -- what it tells ---------------------------------------------------------------------------
+    # -- questions to it --------------------------------------------------------------------------
 
     @cached_property
     def widths(self) -> Float:

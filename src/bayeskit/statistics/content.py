@@ -211,9 +211,9 @@ MANY = 1 << 20  # units of a row at most: those of a heavier one weigh more than
 class Units:
     """A row of weight W is ceil(W) units of mass 1, the last of W - ceil(W) + 1.
 
-    Units are dealt round-robin to F folds within each class, from the fold that is the least hash of the class modulo
-    F: any order of rows and columns, any names of classes, and W copies instead of a weight of W, lead to the same
-    folds.
+    Units are assigned round-robin to F folds within each class, from the fold that is the least hash of the class
+    modulo F: any order of rows and columns, any names of classes, and W copies instead of a weight of W, lead to the
+    same folds.
 
     >>> units = Units(np.array([[7, 9], [0, 0]], dtype=np.uint64), np.array([0, 0]), np.array([2.0, 1.0]))
     >>> place = units.places(3)
@@ -231,7 +231,7 @@ class Units:
         return np.minimum(np.ceil(self.weight), MANY).astype(np.int64)
 
     def places(self, folds: int, repeat: int = 0) -> Int:
-        """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,).
+        """Where the first unit of each row goes: its fold is the place modulo ``folds``: (n,).
 
         Every ``repeat`` deals in an order of its own.
         """

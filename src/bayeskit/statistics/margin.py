@@ -1,4 +1,4 @@
-"""Margin: what a statistic tells of each column by itself, all groups together."""
+"""Margin: what a statistic says of each column by itself, all groups together."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Margin:
 
 
 def margins(statistic: Statistic) -> dict[str, Margin]:
-    """What a statistic tells of each of its columns.
+    """What a statistic says of each of its columns.
 
     >>> from bayeskit.statistics.exact import ExactSum
     >>> counted = Tables.empty([("town",)], 2).place(np.arange(2), 2, {"town": (np.empty(0, dtype=np.int64), 3)})

@@ -80,8 +80,8 @@ class Slices:
         for name in self.columns:
             if name in self.cuts:
                 x, cuts = inputs.number(name), np.array(self.cuts[name])
-                hole = len(cuts) + 1.0 if name in self.missing else -1.0
-                found.append(np.where(np.isnan(x), hole, place(cuts, x)))
+                absent = len(cuts) + 1.0 if name in self.missing else -1.0
+                found.append(np.where(np.isnan(x), absent, place(cuts, x)))
             else:
                 found.append(inputs.code(name))
         return found
@@ -97,7 +97,7 @@ class Sliced:
 
     slices: Slices
     parts: Product  # of Tables, in the codes of the slices
-    missing: Tables  # in the codes of the domain: which columns of numbers have holes and values
+    missing: Tables  # in the codes of the domain: which columns of numbers have missing and known values
 
     @classmethod
     def empty(cls, slices: Slices, tables: Mapping[str, Sequence[Sequence[str]]], n_groups: int) -> Sliced:

@@ -80,7 +80,7 @@ def read_columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequen
     likes = [_column(container.loads(line, digits=4300)) for line in lines]
     runs = [Alike(like, tuple(names[begin[i] : begin[i + 1]])) for i, like in enumerate(likes)]
     if any(like.name for like in likes) or any(a == b for a, b in pairwise(likes)):
-        raise ModelFileError("its columns are not told apart as they should be")
+        raise ModelFileError("its columns are not kept apart as they should be")
     return runs[0] if len(runs) == 1 else tuple(column for run in runs for column in run)
 
 

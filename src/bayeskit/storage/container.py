@@ -79,7 +79,7 @@ def peek(path: Path) -> dict[str, object]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[BufferedReader]:
-    """A regular file; whatever goes wrong while it is read is told with its name."""
+    """A regular file; whatever goes wrong while it is read is reported with its name."""
     name = os.fspath(path)
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):  # before opening: a FIFO would block
@@ -203,7 +203,7 @@ def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
 
 
 def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str, tuple[int, ...]]:
-    """The shapes that a file tells of its tensors, which must take the bytes that are there: before any is believed."""
+    """The shapes that a file gives its tensors, which must take the bytes that are there: before any is believed."""
     found, taken = {}, 0
     for name, entry in tensors.items():
         record = entry if isinstance(entry, dict) else {}
@@ -219,7 +219,7 @@ def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str,
 
 
 def _read_head(file: BufferedReader, size: int) -> bytes:
-    """All that precedes the data, as the file tells it."""
+    """All that precedes the data, as the file has it."""
     prefix = file.read(8)
     length = int.from_bytes(prefix, "little")
     if len(prefix) < 8 or length > min(size - 8, HEAD_BYTES):
@@ -228,7 +228,7 @@ def _read_head(file: BufferedReader, size: int) -> bytes:
 
 
 def _parse(text: str) -> tuple[int, dict[str, object], dict[str, object]]:
-    """Format, header and the tensors' entries, as a file tells them."""
+    """Format, header and the tensors' entries, as a file has them."""
     tensors = loads(text)
     metadata = tensors.pop("__metadata__", None) if isinstance(tensors, dict) else None
     if not isinstance(metadata, dict) or metadata.keys() != {"bayeskit"}:

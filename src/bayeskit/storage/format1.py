@@ -61,7 +61,7 @@ CLASSES = {
 }
 FIELDS = {"toll": "penalty"}  # those called otherwise now
 VARIANCES = ("diagonal", "spherical")  # covariances that counted the products of every two columns then
-GONE = ("shapes", "digest")  # the first is told by the tensors; the second was that of the old names
+GONE = ("shapes", "digest")  # the first follows from the tensors; the second was that of the old names
 
 
 def upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -39,7 +39,7 @@ TEXTS = ("names", "columns", "classes", "levels")
 
 @dataclass(frozen=True)
 class Header:
-    """What a file tells of a model beside its tensors; a field that is not there has its default."""
+    """What a file says of a model beside its tensors; a field that is not there has its default."""
 
     model: str  # the identifier of its estimator
     components: tuple[tuple[Any, int], ...]  # likelihoods, by number in the counts, and how many columns each has
@@ -128,7 +128,7 @@ def unpack(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
 
 @contextmanager
 def doubts(path: FilePath) -> Iterator[None]:
-    """Whatever turns out wrong in the content of a file is told with its name."""
+    """Whatever turns out wrong in the content of a file is reported with its name."""
     try:
         yield
     except ModelFileError as error:

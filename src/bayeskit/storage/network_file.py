@@ -57,12 +57,12 @@ KEPT: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Header:
-    """What a file tells of a network beside its tensors; a field that is not there has its default."""
+    """What a file says of a network beside its tensors; a field that is not there has its default."""
 
     model: str
     kept: str  # what its tables follow from
     declared: tuple[bool, ...] = ()  # by node, whether its states were
-    known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
+    known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type declares
     recipe: Recipe = Recipe()
     cut: bool = False  # whether some nodes are cut into intervals
     numbers: tuple[bool, ...] = ()  # by node, whether it is a number, where some are

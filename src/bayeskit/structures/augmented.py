@@ -1,4 +1,4 @@
-"""Augmented: naive Bayes with arcs between columns that tell much of each other; a tree, or up to k parents each."""
+"""Augmented: naive Bayes with arcs between columns that inform much on each other; a tree, or up to k parents each."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Dependence:
         return parents
 
     def order(self, k: int, cells: Sequence[int], most: int) -> list[tuple[int, ...]]:
-        """Parents by rank: columns by I(a; c), each with the k before it that tell most of it, best first.
+        """Parents by rank: columns by I(a; c), each with the k most informative ones before it, best first.
 
         A parent is left out where the table of the column would have more than ``most`` cells; ``cells`` are those
         each column multiplies it by.
@@ -157,7 +157,7 @@ def times_log(x: Float) -> Float:
     return out
 
 
-CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
+CELLS = 1 << 18  # cells of the table of one column, missing values and classes included: 2 MB
 
 
 @dataclass(frozen=True)

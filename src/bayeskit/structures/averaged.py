@@ -44,7 +44,7 @@ class Averaged(Smoothed):
     """p(x | c) = mean over parents p of P(x_p | c) times the product over the others of P(x_j | x_p, c).
 
     A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;
-    without any parent this is naive Bayes. Of more columns than ``parents`` those that tell most of the class are
+    without any parent this is naive Bayes. Of more columns than ``parents`` the most informative on the class are
     parents. P(x | c) has ``smoothing`` pseudo-rows in every level, tables given a parent ``given``. The mean of
     densities is one, but not the one a network would have: evidence from it is approximate.
     """
@@ -72,7 +72,7 @@ class Averaged(Smoothed):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def best(self, levels: Tables) -> tuple[int, ...]:
-        """The columns that are parents, from the table of each; a constant one tells nothing of the others."""
+        """The columns that are parents, from the table of each; a constant one is not informative of the others."""
         names = [name for (name,) in levels.tables]
         order = best_first(relevance(levels), names)
         several = [j for j in order if levels.sizes[names[j]] > 1]
@@ -124,7 +124,7 @@ class AveragedDensity(Density):
     parents: tuple[int, ...]
     margins: tuple[Margin, ...]  # of each column
     tables: tuple[Float, ...]  # parent by parent, for each column (m_p, m_j + 2, K), or (m_p + 2, K) of itself
-    known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for holes in front
+    known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for missing values in front
     pairs: Tables  # counts of every two columns
     given: float  # pseudo-rows of each level in the tables given a parent
 

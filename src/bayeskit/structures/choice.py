@@ -84,7 +84,7 @@ class FamilyTrial:
         return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
     def check(self) -> FamilyTrial:
-        """Itself, unless no candidate fits; what the core told may be enough to know."""
+        """Itself, unless no candidate fits; what the core scored may be enough to know."""
         if self.loo_scores is None or not self.loo_scores.enough:
             self._tried  # noqa: B018 -- an error is raised here
         return self

@@ -59,7 +59,7 @@ class Margin:
 
     @property
     def fronted(self) -> Float:
-        """P(x | c) with the places for holes in front: one, and that of a level never seen: (K, m + 2)."""
+        """P(x | c) with the places for missing values in front: one, and that of a level never seen: (K, m + 2)."""
         front = np.ones((len(self.share), FRONT))
         if self.unseen is not None:
             front[:, 0] = self.unseen
@@ -137,11 +137,11 @@ class Conditional:
         elif backoff == BOTH:
             shared, shared_others = _fit_shared_base(cells, children)
             known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
-        lean = cells.best(known, strengths)
+        shrinkage = cells.best(known, strengths)
         out: dict[int, Conditional] = {}
         for alike in group_equal([counts.shape for counts in tables]):
             counts = np.stack([tables[t] for t in alike])
-            s, part, pseudo = (_down(of[alike], counts.ndim) for of in (lean.strength, lean.part, shared))
+            s, part, pseudo = (_down(of[alike], counts.ndim) for of in (shrinkage.strength, shrinkage.part, shared))
             base = _across(np.stack([bases[t] for t in alike]), counts.ndim)
             if backoff == BOTH:  # P(x | parents) of all classes, shrunk toward P(x)
                 whole = counts.sum(axis=1, keepdims=True)
@@ -153,12 +153,12 @@ class Conditional:
             for i, t in enumerate(alike):
                 counted = CountedTable(
                     *(tables[t], children[t].counts, children[t].smoothing),
-                    strength=float(lean.strength[t]),
-                    part=float(lean.part[t]),
+                    strength=float(shrinkage.strength[t]),
+                    part=float(shrinkage.part[t]),
                     shared=float(shared[t]),
                     even=backoff == EVEN,
                 )
-                out[t] = cls(share[i], within[i], float(lean.score[t]), counted)
+                out[t] = cls(share[i], within[i], float(shrinkage.score[t]), counted)
         return [out[t] for t in range(len(tables))]
 
     @property
@@ -173,7 +173,7 @@ class Conditional:
 
     @staticmethod
     def logs(found: Sequence[Conditional], children: Sequence[Margin]) -> list[Float]:
-        """log P(x | parents, c) of each, with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
+        """log P(x | parents, c) of each, with a place in front of each axis for missing: (parents + 2 ..., m + 2, K).
 
         A missing x says nothing, and is 1. Where a parent is missing, P(x | c) stands; what is to be summed out is not
         read there. A level never seen acts as missing; where it is smoothed, it is one without a row: as a parent it
@@ -190,8 +190,8 @@ class Conditional:
             alone = _across(np.stack([c.fronted for c in child]), axes)
             if smooth[alike[0]]:
                 s = _down(np.array([found[t].strength for t in alike]), axes)
-                lean = 1 / (within / s + 1)  # s / (within + s), also where s is inf
-                front[..., :1] = lean * alone[..., :1]
+                pull = 1 / (within / s + 1)  # s / (within + s), also where s is inf
+                front[..., :1] = pull * alone[..., :1]
             table = np.concatenate([front, share], axis=-1)
             for axis in range(2, axes - 1):
                 shape = list(table.shape)

@@ -34,7 +34,7 @@ def unpack(text: str) -> Float:
 
 
 def words_of(domain: Domain, name: str) -> tuple[int, ...]:
-    """Hashes of the levels of a column: what tells them apart once their texts are forgotten."""
+    """Hashes of the levels of a column: what distinguishes them once their texts are forgotten."""
     return tuple(domain.levels[name].words.view(np.int64).tolist())
 
 

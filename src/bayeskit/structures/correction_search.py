@@ -188,7 +188,7 @@ class Pairs:
 
     @classmethod
     def of(cls, search: CorrectionSearch) -> Pairs:
-        """Of the columns that tell most by themselves."""
+        """Of the columns that are most informative by themselves."""
         _, gains = evidence_strengths(search.counts)
         every = zip(search.counts, search.intervals, strict=True)
         groups = tuple(_group_levels(counts.sum(axis=0), n) for counts, n in every)

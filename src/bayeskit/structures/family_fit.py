@@ -42,7 +42,7 @@ class LooFamilyScores:
     """
 
     scores: Float  # (d, families, 2, 2) for all classes and by class: sum, largest; NaN where the core does not tell
-    allowed: Bool  # (d, families) whether the values may be of a family, as far as its support tells
+    allowed: Bool  # (d, families) whether the values may be of a family, as far as its support shows
     values: Int  # (d,) how many there are, up to the budget of the bins
 
     @classmethod

@@ -159,8 +159,8 @@ def portable_code(column: TreeColumn, inputs: Inputs) -> Any:
     """The code of a column in trees as a portable program has it: -1 is missing."""
     if column.numeric:
         x = inputs.number(column.name)
-        hole = len(column.cuts) + 1.0 if column.missing else -1.0
-        return where(np.isnan(x), hole, place(np.array(column.cuts), x))
+        absent = len(column.cuts) + 1.0 if column.missing else -1.0
+        return where(np.isnan(x), absent, place(np.array(column.cuts), x))
     at = {word: i for i, word in enumerate(column.levels)}
     rest = len(column.levels) if column.others else -1
     known = [-1, -1, *(at.get(word, rest) for word in inputs.words(column.name))]

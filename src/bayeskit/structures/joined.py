@@ -1,4 +1,4 @@
-"""Joined: what small sets of columns, each taken as one, tell of the class; all together."""
+"""Joined: the information of small sets of columns, each taken as one, on the class; all together."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Joined(Discrete):
 
     Sets are every column alone, and of the sets of 2 to ``n`` columns the ``most`` that tell more of the class than any
     smaller set within them, by the score of rows that are each predicted by the others. They are made of the 12 columns
-    that tell most by themselves. P(c | x_S) shrinks toward P(c) with the pseudo-rows that leave-one-out finds best: a
-    combination never seen says nothing. Without one of its values, a set is the smaller set of the others.
+    that are most informative by themselves. P(c | x_S) shrinks toward P(c) with the pseudo-rows that leave-one-out
+    finds best: a combination never seen says nothing. Without one of its values, a set is the smaller set of the
+    others.
 
     The rows are read once for the cuts, once for the columns, once for all sets tried and once for those kept, which
     are then part of the model, as cuts are.
@@ -88,7 +89,7 @@ class Joined(Discrete):
         return replace(self, tried=(), sets=(*alone, *_best(more, self.most)))
 
     def _able(self, alone: Mapping[Set, float], sizes: Mapping[str, int], classes: int) -> tuple[Set, ...]:
-        """The sets of the columns that tell most, but those of many cells."""
+        """The sets of the most informative columns, but those of many cells."""
         several = [subset for subset in alone if sizes[subset[0]] > 1]
         best = set(_best({subset: alone[subset] for subset in several}, WIDTH))
         columns = [subset[0] for subset in several if subset in best]
@@ -138,8 +139,8 @@ def evidence_strengths(counts: Sequence[Float]) -> tuple[Float, Float]:
     """
     cells = OccupiedCells.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
     shares = np.concatenate([np.empty(0), *(class_share(table) for table in counts)])[cells.margin]
-    lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
-    return lean.strength, lean.score - cells.score(shares[None])[0]
+    backoff = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
+    return backoff.strength, backoff.score - cells.score(shares[None])[0]
 
 
 def class_share(counts: Float) -> Float:
@@ -150,15 +151,15 @@ def class_share(counts: Float) -> Float:
 
 
 def class_evidence(counts: Float, strength: float) -> Float:
-    """log P(c | x_S)/P(c) with a place in front of each axis for holes, which are summed out: (levels + 2 ..., K)."""
+    """log P(c | x_S)/P(c) with a place in front of each axis for missing values, summed out: (levels + 2 ..., K)."""
     share, whole = class_share(counts), counts
     for axis in range(1, counts.ndim):
-        hole = whole.sum(axis=axis, keepdims=True)
-        whole = np.concatenate([*[hole] * FRONT, whole], axis=axis)
+        summed = whole.sum(axis=axis, keepdims=True)
+        whole = np.concatenate([*[summed] * FRONT, whole], axis=axis)
     whole = np.moveaxis(whole, 0, -1)
     logs: Float = np.log((whole / share + strength) / (whole.sum(axis=-1, keepdims=True) + strength))
     logs[(slice(FRONT),) * (logs.ndim - 1)] = 0.0  # nothing is known, but for rounding
     logs[..., counts.reshape(len(counts), -1).sum(axis=1) == 0] = 0.0  # nothing is known of a class without rows
-    if max(counts.shape[1:]) < 2:  # a constant column tells nothing
+    if max(counts.shape[1:]) < 2:  # a constant column is not informative
         logs[:] = 0.0
     return logs

@@ -46,7 +46,7 @@ class Cells:
         values, vectors = np.linalg.eigh(rest)
         if values.min(initial=0.0) >= 0:
             return rest
-        fixed: Float = (vectors * np.maximum(values, 0.0)) @ vectors.T  # holes, or rounding
+        fixed: Float = (vectors * np.maximum(values, 0.0)) @ vectors.T  # missing values, or rounding
         return fixed
 
     def without(self, cell: int, z: Float, mass: float, before: Float, after: Float) -> Cells:

@@ -39,9 +39,9 @@ class Networked(Smoothed):
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
     searched by their score, from the class to every column on if ``augmented``. A missing value is a level there:
-    scored on complete rows alone, families with many holes would be preferred for having little to explain. Then what
-    the arcs call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with
-    all their parents.
+    scored on complete rows alone, families with many missing values would be preferred for having little to explain.
+    Then what the arcs call for is counted, and the arcs are held for rows learned later. Tables are shrunk as in
+    ``Conditional``, with all their parents.
     """
 
     given: Families | None = None

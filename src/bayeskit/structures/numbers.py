@@ -23,7 +23,7 @@ RIDGE = 1e-13  # of a variance: what keeps combinations without any from being d
 
 @dataclass(frozen=True)
 class Pattern:
-    """The rows that hold the same columns: their weight, mean and covariance (ddof 0; zeros in the holes)."""
+    """The rows that hold the same columns: their weight, mean and covariance (ddof 0; zeros where missing)."""
 
     there: Bool  # (d,)
     weight: float
@@ -55,7 +55,7 @@ def without_row(weight: Float, mean: Float, covariance: Float, x: Float, mass: F
 def likeliest(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[Float, Float]:
     """Mean (d,) and covariance (d, d) of a normal density, by expectation and maximisation from a start.
 
-    Expectation fills the holes of a pattern by regression on what is there, beta = S_mo S_oo^-1, and adds the
+    Expectation fills the missing values of a pattern by regression on what is there, beta = S_mo S_oo^-1, and adds the
     covariance S_mm - beta S_om that regression leaves; a column no row holds keeps what it starts with.
     """
     if len(patterns) == 1 and patterns[0].there.all():
@@ -85,7 +85,7 @@ def _step(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[Floa
 
 
 def _sizes(variance: Float) -> Float:
-    """Deviations; 1 of a column that is too small for its unit, and then tells nothing of the others."""
+    """Deviations; 1 of a column that is too small for its unit, and then is not informative of the others."""
     return np.where(variance > 0, np.sqrt(variance), 1.0)
 
 
@@ -278,7 +278,7 @@ def _possible(covariance: Float) -> Float:
 
 @dataclass(frozen=True)
 class Points:
-    """Rows as numbers from an origin: z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow), NaN in the holes."""
+    """Rows as numbers from an origin: z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow), NaN where missing."""
 
     columns: Columns  # (n, d) x
     units: Float  # (rows of UnitRow, d)

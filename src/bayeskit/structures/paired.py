@@ -41,8 +41,8 @@ class Paired(Averaged):
 
     A pair has a part in the rows in which both values are present and were seen together with a weight of at least
     ``limit``; a row without any pair has the mean over single parents, and without these it is naive Bayes (see
-    ``Averaged``, also for the settings). Pairs are those of the ``parents`` columns that tell most of the class, chosen
-    in a pass over the rows of their own and held from then on.
+    ``Averaged``, also for the settings). Pairs are those of the ``parents`` columns most informative on the class,
+    chosen in a pass over the rows of their own and held from then on.
     """
 
     chosen: tuple[str, ...] | None = field(default=None, repr=False)  # the columns pairs are made of, once known

@@ -122,7 +122,7 @@ def _walk(node: Forest, body: Graph, given: dict[str, str], flat: str, width: in
     inner = add("Not", leaf)
     row, at, mass, column = (only(values, inner) for values in (given["row"], given["node"], given["weight"], column))
     code = add("Gather", flat, add("Add", add("Mul", row, constant(np.array(width))), column))
-    hole = add("Less", code, zero)
+    absent = add("Less", code, zero)
     low, high = node.mask.astype(np.uint64).T
     bits = add("Gather", constant(low | high << np.uint64(32)), at)
     shifted = add("BitShift", bits, add("Cast", add("Max", code, zero), to=13), direction="RIGHT")  # 13 is uint64
@@ -130,11 +130,11 @@ def _walk(node: Forest, body: Graph, given: dict[str, str], flat: str, width: in
     child = add("Gather", constant(node.children), at)
     second = add("Add", child, one)
     part = add("Mul", mass, add("Gather", constant(node.first), at))
-    there = add("Where", hole, child, add("Sub", second, bit))
+    there = add("Where", absent, child, add("Sub", second, bit))
     ends = [
-        (row, only(row, hole)),
-        (there, only(second, hole)),
-        (add("Where", hole, part, mass), only(add("Sub", mass, part), hole)),
+        (row, only(row, absent)),
+        (there, only(second, absent)),
+        (add("Where", absent, part, mass), only(add("Sub", mass, part), absent)),
     ]
     front = [add("Concat", *both, axis=0) for both in ends]
     go = add("Greater", add("Size", front[0]), zero)

@@ -1,4 +1,4 @@
-"""Stakes: what decisions for a class are worth, or cost, by where one would act."""
+"""Decision curves: what decisions for a class are worth, or cost, by where one would act."""
 
 from __future__ import annotations
 
