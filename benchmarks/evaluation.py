@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
-from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +11,7 @@ from sklearn.model_selection import LeaveOneOut, StratifiedKFold, cross_val_pred
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
-from duel import seconds
+from duel import duel, seconds
 
 NUMBERS, TEXTS, LEVELS = 10, 10, 8
 FEW = 2000
@@ -29,14 +27,6 @@ def mixed(rng: np.random.Generator, rows: int) -> tuple[pa.Table, np.ndarray]:
     return pa.table(columns), np.where(y, "yes", "no")
 
 
-def ratio(name: str, run: Callable[[], object], once: Callable[[], object], goal: float, turns: int) -> None:
-    """Medians of alternating turns."""
-    run(), once()
-    times = [(seconds(run), seconds(once)) for _ in range(turns)]
-    whole, unit = (median(column) for column in zip(*times, strict=True))
-    print(f"{name:<44} {whole:8.2f} s {unit:8.2f} s {whole / unit:8.2f}x  (goal at most {goal:g}x)", flush=True)
-
-
 def main(rows: int = 1_000_000, turns: int = 5, n_jobs: int | None = None) -> None:
     rng = np.random.default_rng(0)
     X, y = mixed(rng, rows)
@@ -46,9 +36,16 @@ def main(rows: int = 1_000_000, turns: int = 5, n_jobs: int | None = None) -> No
         model.fit(X, y).predict_proba(X)
 
     print(f"{rows} rows x {NUMBERS + TEXTS} mixed columns")
-    print(f"{'':<44} {'evaluate':>10} {'fit + ask':>10}")
-    ratio("10-fold cross-validation", lambda: bk.evaluate(model, X, y, bk.CrossValidation(10)), once, 2.5, turns)
-    ratio("leave-one-out", lambda: bk.evaluate(model, X, y, bk.LeaveOneOut()), once, 3, turns)
+    print(f"{'':<58} {'evaluate':>12} {'fit + ask':>12}")
+    crossed, left = bk.CrossValidation(10), bk.LeaveOneOut()
+    duel(
+        "10-fold cross-validation / fit + predict_proba",
+        lambda: bk.evaluate(model, X, y, crossed),
+        once,
+        1 / 2.5,
+        turns,
+    )
+    duel("leave-one-out / fit + predict_proba", lambda: bk.evaluate(model, X, y, left), once, 1 / 3, turns)
 
     numbers = np.column_stack([X[f"x{j}"].to_numpy() for j in range(NUMBERS)])
     folds = StratifiedKFold(10)

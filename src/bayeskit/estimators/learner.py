@@ -216,11 +216,13 @@ _LEAVE_OUT = "leave it out (frame.drop; of a file, bk.Reading(path, ignore=[...]
 def warn_of_identifiers(model: Model) -> None:
     """Tell of columns that name or count the rows: new rows have other names, and other numbers."""
     rows, levels = float(model.weights.sum()), model.counted.domain.levels
-    for column in model.schema.columns:
-        different = len(levels[column.name]) if column.kind == "nominal" and not column.declared else 0
-        if are_names(different, rows):
+    for name in model.schema.coded:
+        if not are_names(len(levels[name]), rows):
+            continue
+        column = model.schema[name]
+        if column.kind == "nominal" and not column.declared:
             warn(
-                f"column {column.name!r} has another text in nearly every row, so it says next to nothing of new "
+                f"column {name!r} has another text in nearly every row, so it says next to nothing of new "
                 f"ones: {_LEAVE_OUT}, or learn its words, "
                 f"make_pipeline(CountVectorizer(), NaiveBayes(families='Multinomial'))"
             )

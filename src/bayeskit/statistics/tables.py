@@ -18,6 +18,7 @@ from bayeskit.errors import ForgetError, InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
 PAIRS_AT_ONCE = 8
+COUNTS = 0, 1  # the limbs of rows of weight 1: carries add another where 2^31 are exceeded
 MOST_CELLS = 1 << 28  # of all tables and groups together: 2 GB
 
 
@@ -139,8 +140,10 @@ class Tables:
     def update(self, block: Block, /) -> Self:
         if block.groups is None or not block.rows:
             return self
-        light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
-        cells = self.cells.room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
+        weights = block.weights
+        cells = self.cells.room(
+            *(COUNTS if weights is None else _core.limb_window(1.0, 1.0, 0, *weight_range(weights)))
+        )
         layout = self.layout
         position = block.code_positions(layout.members.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)

@@ -22,6 +22,7 @@ from bayeskit.structures.discrete import FactorDensity, Smoothed
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.validation import positive
 
+AT_ONCE = 1 << 15  # cells of a group whose logarithms are taken together
 NOTHING = 1e-12  # nats of a row that are only rounding
 DIGITS = 10  # of the largest gain: what is beyond is rounding
 
@@ -117,18 +118,21 @@ def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
     largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
     information, weight = np.zeros(len(begin)), np.zeros(len(begin))
     shapes, which = np.unique(height << 32 | width, return_inverse=True)
-    for shape in range(len(shapes)):  # those of equal shape together, side by side
-        alike = np.flatnonzero(which == shape)
-        h, w = int(height[alike[0]]), int(width[alike[0]])
+    order = np.argsort(which, kind="stable")  # those of equal shape side by side, as many at once as a cache holds
+    ends = np.cumsum(np.bincount(which, minlength=len(shapes))).tolist()
+    for shape, begins, end in zip(shapes.tolist(), [0, *ends], ends, strict=False):
+        h, w = shape >> 32, shape & 0xFFFFFFFF
         row, column = np.divmod(np.arange(h * w)[:, None], w)
-        place = begin[alike] + row * down[alike] + column * across[alike]
-        for mass in counts:
-            share = mass[place].reshape(h, w, len(alike)) / largest
-            rows, columns = share.sum(axis=1), share.sum(axis=0)
-            group = rows.sum(axis=0)
-            information[alike] += times_log(share).sum(axis=(0, 1)) + times_log(group)
-            information[alike] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
-            weight[alike] += group
+        step = max(AT_ONCE // max(h * w, 1), 1)
+        for alike in (order[i : min(i + step, end)] for i in range(begins, end, step)):
+            place = begin[alike] + row * down[alike] + column * across[alike]
+            for mass in counts:
+                share = mass[place].reshape(h, w, len(alike)) / largest
+                rows, columns = share.sum(axis=1), share.sum(axis=0)
+                group = rows.sum(axis=0)
+                information[alike] += times_log(share).sum(axis=(0, 1)) + times_log(group)
+                information[alike] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
+                weight[alike] += group
     information = information / np.maximum(weight, 5e-324)
     return np.where(information > NOTHING, information, 0.0), weight * largest
 
