@@ -91,6 +91,10 @@ class Dialect:
         """log(1 + x): Kahan's, which keeps the digits of small x."""
         return f"CASE WHEN 1e0 + {x} = 1e0 THEN {x} ELSE ln(1e0 + {x}) * {x} / ((1e0 + {x}) - 1e0) END"
 
+    def floor(self, x: str) -> str:
+        """The largest whole number that is no larger."""
+        return f"floor({x})"
+
     def rows(self, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         """A table of constants."""
         values = ",".join(f"({','.join(line)})" for line in lines)
@@ -247,6 +251,9 @@ class Spark(Dialect):
 
     def log1p(self, x: str) -> str:
         return f"log1p({x})"
+
+    def floor(self, x: str) -> str:
+        return f"(CASE WHEN abs({x}) < 4503599627370496D THEN double(floor({x})) ELSE {x} END)"  # of a bigint
 
     def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
         lists = ", ".join(f"split('{' '.join(map(str, values))}', ' ')" for values in columns.values())

@@ -313,7 +313,7 @@ class Writer:
         return {
             "neg": f"(-{one})",
             "abs": f"abs({one})",
-            "floor": f"floor({one})",
+            "floor": self.sql.floor(one),
             "square": self.sql.square(one),
             "sqrt": f"sqrt({one})",
             "log1p": f"({self.sql.log1p(one)})",
@@ -326,6 +326,7 @@ class Writer:
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "eq": "="}
 REPEATING = (
+    "floor",
     "min",
     "max",
     "log",
