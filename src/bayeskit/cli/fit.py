@@ -1,4 +1,4 @@
-"""Commands that learn: fit, update, forget, renew, merge."""
+"""Commands that learn: fit, update, forget, renew, merge, prune."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     command(app, forget, "bayeskit forget people.bayes erased.csv")
     command(app, renew, "bayeskit renew people.bayes left.csv")
     command(app, merge, "bayeskit merge north.bayes south.bayes -o both.bayes")
+    command(app, prune, "bayeskit prune north.bayes --min-count 5 -o shared.bayes")
 
 
 def fit(
@@ -166,6 +167,22 @@ def merge(
     with notes(say) as messages:
         classifier = merge_files(files, output)
     _tell(classifier, output, f"merged {len(files)} models", messages, say, command_line("predict", output, NEW))
+
+
+def prune(
+    file: ModelFile,
+    min_count: Annotated[float, typer.Option(help="The least count that may stay in the file: 5.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)],
+    say: Saying,
+    force: Force = False,
+) -> None:
+    """Write a model without small cells, for those who may see counts of many rows alone."""
+    from bayeskit.estimators.files import prune_file
+
+    check_output(output, MODEL, [file], force)
+    with notes(say) as messages:
+        classifier = prune_file(file, min_count, output)
+    _tell(classifier, output, f"pruned below {min_count:g}", messages, say, command_line("inspect", output))
 
 
 def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:

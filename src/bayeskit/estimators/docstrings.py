@@ -50,6 +50,8 @@ ROWS = {  # parameters of methods
         The map that is fitted, as in ``Calibrated``.""",
     "other": """classifier
         Another one of the same kind and settings.""",
+    "min_count": """float
+        The least weight that may stay, above 1.""",
     "path": """path
         The file.""",
     "height": """int, default 720

@@ -113,6 +113,16 @@ def merge_files(paths: Iterable[FilePath], target: FilePath) -> Learner:
     return whole
 
 
+def prune_file(path: FilePath, min_count: float, target: FilePath) -> BayesClassifier:
+    """Write a model file without the cells of another that are below a count."""
+    model = _learner(path)
+    if not isinstance(model, BayesClassifier):
+        raise InputError(f"{path}: {type(model).__name__} cannot be pruned, for it keeps more than counts of columns")
+    pruned = model.prune(min_count)
+    pruned.save(target)
+    return pruned
+
+
 def add_to_journal(model: Learner, operation: str, rows: float, origin: Origin) -> Learner:
     """The model with a line in its journal that says what was done to it, and with which files.
 

@@ -21,6 +21,7 @@ from bayeskit.model.codec import describe, json_text
 from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.prune import prune_model
 from bayeskit.statistics.margin import Margin, margins, summarise
 from bayeskit.storage import model_file
 from bayeskit.structures.exactness import Exactness
@@ -123,6 +124,20 @@ class Learner(BaseEstimator):
             return self.with_model(_renew_weights(self.spec(), self.model_.merge(other.model_)))
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
+
+    def prune(self, min_count: float) -> Self:
+        """A new classifier without small cells, to be given to those who may see counts of many rows alone.
+
+        With W the weight of a class (its number of rows, unless they had weights): a class whose W is below
+        ``min_count`` falls whole. Of each other class and column the levels, or intervals, with less weight fall; and
+        while what fell or is missing in the column has together less than ``min_count``, so that W would show it, the
+        next larger too. Of a column of numbers the sums of a class fall if fewer than ``min_count`` values of it are
+        there, or are missing. Least and greatest values, and the journal, fall everywhere. What fell is missing from
+        then on: smoothing counts nothing of it, priors follow the classes that are left. ``partial_fit`` and ``merge``
+        add to what is left; ``forget`` refuses rows of which a count fell.
+        """
+        check_is_fitted(self, "model_")
+        return self.with_model(prune_model(self.model_, min_count, type(self).__name__))
 
     def __add__(self, other: object) -> Self:
         return self.merge(other) if isinstance(other, Learner) else NotImplemented

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -83,6 +83,10 @@ class Wrapper(Surface, BaseEstimator):
     It says ``predict_log_proba``, ``explain``, ``base_`` and ``bundle``; what it does not answer in its own way the
     classifier inside answers, or it refuses by name, with advice (``Refused``).
     """
+
+    prune: ClassVar[Any] = Refused(
+        "keeps more than counts and sums of single columns; prune a NaiveBayes of the same rows"
+    )
 
     prior_shift_: PriorShift
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bayeskit.arrays import Json
 from bayeskit.errors import ModelFileError
 
-OPERATIONS = ("fit", "update", "forget", "renew", "merge")
+OPERATIONS = ("fit", "update", "forget", "renew", "merge", "prune")
 SHA256 = re.compile(r"([0-9a-f]{64})?")
 
 

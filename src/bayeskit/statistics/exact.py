@@ -170,6 +170,10 @@ class ExactSum:
             used |= self.limbs[..., place] != 0
         return used
 
+    def keep(self, kept: Bool) -> ExactSum:
+        """The same sums, 0 where they are not kept: a mask over the cells."""
+        return ExactSum(np.where(kept[..., None], self.limbs, 0), self.low)
+
     def fraction(self, *cell: int) -> Fraction:
         """One cell as an exact fraction."""
         number = sum(int(limb) << (32 * place) for place, limb in enumerate(self.limbs[cell]))
