@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from bayeskit._core import PlaceField, TextField
 from scipy import sparse
 
 import bayeskit as bk
 from bayeskit import _core
 from bayeskit import families as f
+from bayeskit._core import PlaceField, TextField
 from golden.cases import CASES, table
 
 CHOSEN_BY_NAME = ("clone", "clones", "use_clone")  # which instruction set is in use; not for numbers

@@ -34,7 +34,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "summary": (),
     "value_of_information": (X[:1].assign(z=np.nan),),
 }
-INNER = re.compile(r"get_|set_|flips|fold_spec|with_model|settings_to_save|spec|honest_log_proba|table_reader|program")
+INNER = re.compile(
+    r"get_|set_|flips|count_spec|fold_spec|with_model|settings_to_save|spec|honest_log_proba|table_reader|program"
+)
 METHODS = sorted(
     name
     for name in dir(BayesClassifier)
