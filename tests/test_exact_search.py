@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import bayeskit as bk
+from bayeskit import _core
 from bayeskit.errors import InputError, NetworkError
 from bayeskit.networks.equivalence import Pattern
 from bayeskit.networks.graph import Graph
@@ -143,6 +144,38 @@ def test_orders_lead_past_peaks_to_the_best_graph(seed: int) -> None:
     )
     assert climbed < ordered - 1
     assert ordered == pytest.approx(exact, rel=1e-12)
+
+
+def test_the_best_step_is_that_of_all_steps() -> None:
+    """Graphs drawn at random, every step tried by hand; numbers of nodes around a word of bits."""
+    rng = np.random.default_rng(0)
+    for nodes in (1, 2, 5, 9, 64, 66):
+        order = rng.permutation(nodes)
+        arcs = np.tril(rng.random((nodes, nodes)) < 3 / (nodes + 2), -1)[np.ix_(order, order)]
+        gain = np.round(rng.normal(size=(nodes, nodes)), 1)
+        gain[rng.random((nodes, nodes)) < 0.1] = -np.inf
+        recent = rng.integers(nodes, size=(3, 2))
+        late, found = {frozenset(arc) for arc in recent.tolist()}, (-np.inf, 0, 0, 0)
+        for move, child, parent in product(range(3), range(nodes), range(nodes)):
+            if child == parent or arcs[child, parent] != (move > 0) or (move == 0 and arcs[parent, child]):
+                continue
+            after = arcs.copy()
+            after[child, parent], after[parent, child] = move == 0, move == 2
+            value = gain[child, parent] + (gain[parent, child] if move == 2 else 0.0)
+            barred = frozenset((child, parent)) in late and value <= 1.5
+            if value > found[0] and not barred and (move == 1 or not np.linalg.matrix_power(after * 1.0, nodes).any()):
+                found = value, move, child, parent
+        assert _core.best_step(arcs, gain, recent, 1.5, 0.0, 0) == found
+    with pytest.raises(ValueError, match="cycle"):
+        _core.best_step(~np.eye(2, dtype=bool), np.zeros((2, 2)), np.empty((0, 2), np.int64), 0.0, 0.0, 0)
+
+
+def test_tabu_search_gives_a_column_of_one_state_no_arcs() -> None:
+    """They would cost nothing, so that the walk downhill would add all, and score tables of all columns together."""
+    data = drawn(2).assign(one="x")
+    net = bk.learn_network(data, search="tabu")
+    assert not any("one" in edge for edge in net.edges)
+    assert net.search_.families <= bk.learn_network(data.drop(columns="one"), search="tabu").search_.families + 9
 
 
 @pytest.mark.parametrize(

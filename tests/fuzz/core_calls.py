@@ -219,5 +219,6 @@ def _use_everything() -> None:
     network.query("flag", {"colour": "red"})
     network.sample(8, random_state=1)
     bk.Network([("colour", "size"), ("size", "flag")]).fit(holes, "em")
+    bk.learn_network(levels)
     repeated = sparse.csr_array((np.ones(4), [0, 0, 1, 2], [0, 2, 4]), shape=(2, 3))
     bk.NaiveBayes(families=f.Multinomial()).fit(repeated, ["a", "b"])

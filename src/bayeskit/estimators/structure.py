@@ -20,7 +20,7 @@ from bayeskit.networks.linear import check_arcs
 from bayeskit.networks.search import Limits, Step
 from bayeskit.networks.skeleton import Skeleton, extend
 
-SHAKES = 10  # times the best graph is shaken
+SHAKES = 30  # times the best graph is shaken
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def learn_network(
 
     Columns of numbers are linear normals given their parents; no arc goes from a number to a level.
 
-    From a peak the search climbs on from equivalent graphs; unless ``restarts`` is 0, ten times two columns of the
+    From a peak the search climbs on from equivalent graphs; unless ``restarts`` is 0, thirty times two columns of the
     best graph lose their arcs, and it climbs on from there. Missing values: structural EM. In turns the missing
     values are filled by draws from what the network found so far holds likely given the rest of the row, and arcs are
     searched on the rows so completed, until the arcs stay; the score is that of the last round. The tables are then

@@ -90,6 +90,9 @@ class MixedScores(Scores):
                 super().beside(node, base, levels)
         return [self(node, (*base, other)) for other in others]
 
+    def constant(self, node: int) -> bool:
+        return self.number[node] < 0 and super().constant(node)
+
     def bounded(self, node: int) -> bool:
         return self.number[node] < 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,17 +36,21 @@ def likelihood(counts: Float, start: Int) -> Float:
     >>> likelihood(np.array([[2.0, 2.0], [4.0, 0.0]]), np.array([0])).round(4)
     array([-2.7726])
     """
-    rows = counts.sum(axis=1)
-    gain = np.einsum("ij,ij->i", counts, np.log(np.maximum(counts, 1e-300)))
-    gain -= rows * np.log(np.maximum(rows, 1e-300))
-    out: Float = np.add.reduceat(gain, start)
-    return out
+    return _likelihoods(counts, start)[0]
 
 
 def bic(counts: Float, start: Int) -> Float:
     """The likelihood less log(n) / 2 for each free probability (Schwarz)."""
-    rows = np.add.reduceat(counts.sum(axis=1), start)
-    return likelihood(counts, start) - np.log(np.maximum(rows, 1.0)) / 2 * _free(counts, start)
+    found, rows = _likelihoods(counts, start)
+    out: Float = found - np.log(np.maximum(rows, 1.0)) / 2 * _free(counts, start)
+    return out
+
+
+def _likelihoods(counts: Float, start: Int) -> tuple[Float, Float]:
+    """The likelihood and the rows of each table."""
+    found, rows = np.empty(len(start)), np.empty(len(start))
+    _core.likelihoods(np.ascontiguousarray(counts), start, found, rows)
+    return found, rows
 
 
 def aic(counts: Float, start: Int) -> Float:
@@ -134,19 +139,22 @@ class Scores:
 
     def beside(self, node: int, parents: Iterable[int], others: Sequence[int]) -> list[float]:
         """Of a family with one parent more, for each of several: counted together."""
-        base = tuple(sorted(parents))
-        families = [(node, tuple(sorted((*base, other)))) for other in others]
-        new = [i for i, family in enumerate(families) if family not in self.known]
+        base, known = tuple(sorted(parents)), self.known
+        families = [(node, (*base[: (at := bisect(base, other))], other, *base[at:])) for other in others]
+        new = [i for i, family in enumerate(families) if family not in known]
         if new:
             found = self._count_families(node, base, [others[i] for i in new])
-            self.known.update(zip((families[i] for i in new), found, strict=True))
-        return [self.known[family] for family in families]
+            known.update(zip((families[i] for i in new), found, strict=True))
+        return [known[family] for family in families]
 
     def _pairs(self) -> dict[tuple[int, int], Float]:
         """The tables of all pairs of nodes, of the rows that have both."""
         every = range(len(self.sizes))
         pairs = [(a, b) for a in every for b in every if a < b and self._fits((a, b))]
-        return dict(zip(pairs, self._tables(self.sizes, pairs), strict=True))
+        shapes = [(self.sizes[a], self.sizes[b]) for a, b in pairs]
+        ends = np.cumsum([0, *map(prod, shapes)]).tolist()
+        whole = self._tables(self.sizes, pairs)
+        return {p: whole[a:b].reshape(s) for p, s, a, b in zip(pairs, shapes, ends, ends[1:], strict=False)}
 
     def information(self) -> Float:
         """n I(a; b) of all pairs of nodes, n the rows that have both; -inf on the diagonal: (nodes, nodes)."""
@@ -155,6 +163,10 @@ class Scores:
         for (a, b), table in self._pairs().items():
             gain[a, b] = gain[b, a] = (likelihood(table, first) - likelihood(table.sum(axis=0)[None], first))[0]
         return gain
+
+    def constant(self, node: int) -> bool:
+        """Whether a node has one state, which neither explains nor is explained."""
+        return self.sizes[node] == 1
 
     def bounded(self, node: int) -> bool:
         """Whether the log-likelihood of a node is at most 0, as that of states is."""
@@ -185,17 +197,21 @@ class Scores:
         lines = prod(self.sizes[p] for p in parents)
         sizes = (*self.sizes, lines * states)
         if not others:
-            return self._score_counts(self._tables(sizes, [(last,)])[0].reshape(-1, states), [lines])
-        out = [-np.inf] * len(others)
-        fit = [i for i, other in enumerate(others) if self._fits((other, node, *parents))]
-        if fit:
-            counts = self._tables(sizes, [(others[i], last) for i in fit])
-            whole = np.concatenate([table.reshape(-1, states) for table in counts])
-            for i, score in zip(
-                fit, self._score_counts(whole, [lines * self.sizes[others[i]] for i in fit]), strict=True
-            ):
-                out[i] = score
-        return out
+            return self._score_counts(self._tables(sizes, [(last,)]).reshape(-1, states), [lines])
+        most, found = CELLS // (lines * states), [-np.inf] * len(others)
+        group, cells = list[int](), 0  # others whose tables are counted together
+        for i, other in enumerate((*others, 0)):
+            size = 0 if i == len(others) else self.sizes[other]
+            if group and (not size or cells + size > most):
+                counts = self._tables(sizes, [(others[j], last) for j in group]).reshape(-1, states)
+                scores = self._score_counts(counts, [lines * self.sizes[others[j]] for j in group])
+                for j, score in zip(group, scores, strict=True):
+                    found[j] = score
+                group, cells = [], 0
+            if 0 < size <= most:
+                group.append(i)
+                cells += size
+        return found
 
     def _score_counts(self, counts: Float, lines: Sequence[int]) -> list[float]:
         start = np.cumsum([0, *lines[:-1]], dtype=np.int64)
@@ -211,25 +227,26 @@ class Scores:
     def _groups(self) -> Code:
         return np.zeros(self.codes.shape[1], dtype=np.int32)
 
-    def _tables(self, sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> list[Float]:
-        """Tables over some of the columns: each as an array of its sizes."""
-        shapes = [tuple(sizes[j] for j in t) for t in tables]
-        offset = np.cumsum([0, *map(prod, shapes)], dtype=np.int64)
-        light, heavy = (1.0, 1.0) if self.weights is None else weight_range(self.weights)
-        cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
+    def _tables(self, sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> Float:
+        """The cells of tables over some of the columns, table after table."""
+        if not tables:
+            return np.empty(0)
         size = np.ones(len(self._buffer), dtype=np.int32)
         size[: len(sizes)] = sizes
         columns = np.array([j for t in tables for j in t], dtype=np.int32)
-        if self.weights is None and tables and all(len(t) == 2 for t in tables):
+        start = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        offset = np.append(0, np.cumsum(np.multiply.reduceat(size[columns].astype(np.int64), start[:-1])))
+        light, heavy = (1.0, 1.0) if self.weights is None else weight_range(self.weights)
+        cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
+        if self.weights is None and all(len(t) == 2 for t in tables):
             pairs = columns.reshape(-1, 2)
             _core.count_pairs(self._buffer, self._groups, pairs, size, offset[:-1], cells.limbs, cells.low)
         else:
-            start = np.cumsum([0, *map(len, tables)], dtype=np.int64)
             _core.count_tables(
                 self._buffer, self._groups, self.weights, columns, start, size, offset[:-1], cells.limbs, cells.low
             )
-        whole = cells.carry().to_float()[0]
-        return [whole[a:b].reshape(shape) for a, b, shape in zip(offset[:-1], offset[1:], shapes, strict=True)]
+        whole: Float = cells.carry().to_float()[0]
+        return whole
 
 
 def total(scores: Scores, parents: Mapping[int, Iterable[int]]) -> float:

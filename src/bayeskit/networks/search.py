@@ -6,14 +6,18 @@ from collections import deque
 from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.errors import NetworkError
 from bayeskit.networks.score import Scores
 
 TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
+TRIED = 16
+NONE = np.empty((0, 2), dtype=np.int64)
 MOVES = ADD, DROP, TURN = "add", "drop", "turn"
 
 
@@ -61,8 +65,10 @@ class Climb:
     arcs: Bool  # (child, parent)
     callback: Callable[[Step], object] | None = None
     rng: np.random.Generator | None = None  # breaks ties; without it the first node wins
+    weighed: dict[tuple[int, bytes], tuple[float, Float]] = field(default_factory=dict)  # own and gain, by any climb
     own: Float = field(init=False)  # (nodes,) score of each family
     gain: Float = field(init=False)  # (child, parent) of adding the arc where it is not, of dropping it where it is
+    score: float = field(init=False)  # of the graph
     path: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -81,44 +87,44 @@ class Climb:
 
     def _weigh(self, node: int) -> None:
         """What the steps at one node would gain, now that its parents have changed."""
+        key = node, self.arcs[node].tobytes()
+        if key not in self.weighed:
+            self.weighed[key] = self._gains(node)
+        self.own[node], self.gain[node] = self.weighed[key]
+        self.score = float(self.own.sum())
+
+    @cached_property
+    def _constant(self) -> Bool:
+        """Nodes that no arc is offered: each costs nothing, and walking on downhill would give them all."""
+        return np.array([self.scores.constant(node) for node in range(len(self.arcs))])
+
+    def _gains(self, node: int) -> tuple[float, Float]:
+        """The score of a family, and what each step at its node would gain."""
         parents = np.flatnonzero(self.arcs[node]).tolist()
-        self.own[node] = self.scores(node, parents)
-        open_ = ~self.arcs[node] & ~self.limits.forbidden[node]
+        own = self.scores(node, parents)
+        open_ = ~(self.arcs[node] | self.limits.forbidden[node] | self._constant | self._constant[node])
         open_[node] = False
         others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most[node] else []
-        self.gain[node] = -np.inf
+        gain = np.full(len(self.arcs), -np.inf)
         if others:
-            self.gain[node, others] = np.array(self.scores.beside(node, parents, others)) - self.own[node]
+            gain[others] = np.array(self.scores.beside(node, parents, others)) - own
         for p in parents:
             if not self.limits.required[node, p]:
-                self.gain[node, p] = self.scores(node, [q for q in parents if q != p]) - self.own[node]
-
-    @property
-    def score(self) -> float:
-        return float(self.own.sum())
+                gain[p] = self.scores(node, [q for q in parents if q != p]) - own
+        return own, gain
 
     def best(self, recent: Collection[tuple[int, int]] = (), most: float = -np.inf) -> tuple[float, str, int, int]:
         """The best legal step with its gain: gain, move, child, parent; -inf if there is none.
 
         A step on a ``recent`` arc, whichever way, must gain more than ``most``.
         """
-        above = reach(self.arcs)
-        detour = above.astype(np.float32) @ self.arcs.astype(np.float32) > 0  # another way down than the arc itself
-        found = np.array(
-            [
-                np.where(self.arcs | self.arcs.T | above.T, -np.inf, self.gain),
-                np.where(self.arcs, self.gain, -np.inf),
-                np.where(self.arcs & ~detour, self.gain + self.gain.T, -np.inf),
-            ]
-        )
+        late, noise, seed = NONE, 0.0, 0
+        if recent:
+            late = np.array([*recent], dtype=np.int64)
         if self.rng is not None:  # equivalent steps, an arc one way or the other, lead to different peaks
-            found += TOLERANCE * abs(self.score) * self.rng.random(found.shape)
-        for child, parent in recent:
-            for arc in ((child, parent), (parent, child)):
-                late = found[:, *arc]
-                late[late <= most] = -np.inf
-        move, child, parent = (int(i) for i in np.unravel_index(np.argmax(found), found.shape))
-        return float(found[move, child, parent]), MOVES[move], child, parent
+            noise, seed = TOLERANCE * abs(self.score), int(self.rng.integers(1 << 63))
+        gain, move, child, parent = _core.best_step(self.arcs, self.gain, late, most, noise, seed)
+        return gain, MOVES[move], child, parent
 
     def take(self, move: str, child: int, parent: int) -> None:
         self.arcs[child, parent] = move == ADD
@@ -161,21 +167,14 @@ def reverse_arcs(arcs: Bool, limits: Limits, rng: np.random.Generator, times: in
     out = arcs.copy()
     there = [(c, p) for c, p in np.argwhere(arcs).tolist()]
     parents = [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in arcs]  # as bits
-    fixed = limits.required | limits.forbidden.T
-    for _ in range(times):
-        covered = [
-            i
-            for i, (c, p) in enumerate(there)
-            if parents[c] ^ 1 << p == parents[p] and not fixed[c, p] and parents[p].bit_count() < limits.most[p]
-        ]
-        if not covered:
-            break
-        turn = covered[int(rng.integers(len(covered)))]
+    fixed, most = (limits.required | limits.forbidden.T).tolist(), limits.most.tolist()
+    for turn in rng.integers(len(there), size=TRIED * times).tolist() if there else ():
         child, parent = there[turn]
-        parents[child] ^= 1 << parent
-        parents[parent] ^= 1 << child
-        out[child, parent], out[parent, child] = False, True
-        there[turn] = parent, child
+        above = parents[parent]
+        if parents[child] ^ 1 << parent == above and not fixed[child][parent] and above.bit_count() < most[parent]:
+            parents[child], parents[parent] = above, above | 1 << child
+            out[child, parent], out[parent, child] = False, True
+            there[turn] = parent, child
     return out
 
 
