@@ -500,8 +500,8 @@ def test_network_marginals_follow_the_evidence(browser, folder):
             button = panel.page.locator("fieldset", has_text=node).filter(
                 has=panel.page.locator(f"legend:text-is('{node}')")
             )
-            if button.locator("button").nth(state).get_attribute("aria-pressed") == "false":
-                button.locator("button").nth(state).focus()
+            if button.locator(".state").nth(state).get_attribute("aria-pressed") == "false":
+                button.locator(".state").nth(state).focus()
                 panel.page.keyboard.press("Enter")
         held = joint[:, :, evidence.get("c", slice(None)), evidence.get("d", slice(None))]
         held = held.reshape(2, 3, -1, 1 if "d" in evidence else 3)

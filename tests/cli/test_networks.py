@@ -33,6 +33,11 @@ def test_a_network_is_drawn(run: Any) -> None:
     assert run("network", "draw", "garden.bif", "-o", "garden.svg", "-q") == (0, "", "")
     assert Path("garden.svg").read_text().startswith("<svg")
     assert run("network", "draw", "garden.bif", "-o", "garden.png")[0] == 2
+    assert run("network", "panel", "garden.bif", "-o", "garden.html", "--title", "A garden", "-q") == (0, "", "")
+    assert "<h1>A garden</h1>" in Path("garden.html").read_text()
+    Path("mine.html").write_text("mine")
+    code, _, err = run("network", "panel", "garden.bif", "-o", "mine.html")
+    assert (code, "--force replaces it" in err, Path("mine.html").read_text()) == (4, True, "mine")
 
 
 @pytest.mark.parametrize("ending", ["bif", "bayes"])

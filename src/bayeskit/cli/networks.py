@@ -1,4 +1,4 @@
-"""Commands on networks: network learn, query, draw."""
+"""Commands on networks: network learn, query, draw, panel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Label
-from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
+from bayeskit.cli.destination import NETWORK, PICTURE, REPORT, Force, check_output
 from bayeskit.cli.options import Kinds, command, kinds_of, parse_settings, split_names
 from bayeskit.cli.output import Saying, command_line, notes
 from bayeskit.cli.sources import Rows, open_source
@@ -22,10 +22,13 @@ Arcs = Annotated[list[str] | None, typer.Option(help="Arcs as parent>child.")]
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Bayesian networks: learn one from a table, ask it, draw it.", no_args_is_help=True)
+    group = typer.Typer(
+        help="Bayesian networks: learn one from a table, ask it, draw it, make a page of it.", no_args_is_help=True
+    )
     command(group, learn, "bayeskit network learn survey.csv -o survey.bif --kinds zip=nominal --max-parents 3")
     command(group, query, "bayeskit network query survey.bif --target job --evidence age=young,sex=F")
     command(group, draw, "bayeskit network draw survey.bif -o survey.svg")
+    command(group, panel, "bayeskit network panel survey.bif -o survey.html")
     app.add_typer(group, name="network")
 
 
@@ -105,6 +108,21 @@ def draw(
     replace_file(str(output), [network.svg().encode()])
     then = command_line("network", "query", file, "--target", network.nodes[0])
     say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes}, then)
+
+
+def panel(
+    file: NetworkFile,
+    say: Saying,
+    output: Annotated[Path, typer.Option("--output", "-o", help="An .html file.", show_default=False)],
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    force: Force = False,
+) -> None:
+    """Write a page on which states and numbers are set as evidence, and the beliefs of all nodes follow."""
+    check_output(output, REPORT, [file], force)
+    network = _load(file)
+    bk.report(network, output, title or file.name)
+    then = command_line("network", "query", file, "--target", network.nodes[0])
+    say.answer(f"{network!r}; the page is {output}", {"page": str(output), "nodes": network.nodes}, then)
 
 
 def _load(file: Path) -> bk.Network:

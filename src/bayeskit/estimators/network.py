@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
+import bayeskit
 from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
@@ -362,6 +363,24 @@ class Network(Questions):
     def svg(self) -> str:
         """The graph as an SVG picture, parents above their children."""
         return Drawing(self.graph).svg
+
+    def panel(self, *, height: int = 720) -> Any:
+        """A panel in a notebook: choose states, move sliders of numbers, and the beliefs of all nodes follow, exactly.
+
+        ``html`` of it is the whole page, which needs nothing else; ``bk.report(network, path)`` writes it with the
+        tables.
+
+        Parameters
+        ----------
+        height : int, default 720
+            Pixels of the frame in the notebook.
+
+        Examples
+        --------
+        >>> Network([], {"coin": {"heads": 0.5, "tails": 0.5}}).panel().html[:15]
+        '<!doctype html>'
+        """
+        return bayeskit.panel(self, height=height)
 
     def plot(
         self, evidence: Mapping[str, object] | None = None, tables: bool | None = None, ax: Axes | None = None

@@ -32,6 +32,9 @@ class Drawing:
         depth: dict[str, int] = {}
         for node in self.graph.order:
             depth[node] = max((depth[p] + 1 for p in self.graph.parents[node]), default=0)
+        for node, children in self.graph.children.items():  # what has no parents stands right above a child
+            if children and not self.graph.parents[node]:
+                depth[node] = min(depth[child] for child in children) - 1
         found: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
         for node, level in depth.items():
             found[level].append(node)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice, product
 from math import prod
-from typing import Any
 
+from bayeskit.arrays import Float, Json
 from bayeskit.estimators.network import Network
+from bayeskit.networks.drawing import Drawing
+from bayeskit.networks.influence import influences
 from bayeskit.networks.network import Network as Value
+from bayeskit.plots.layout import Layout
 from bayeskit.reports.markup import Safe, Section, folding_table, script, table, text
 
 NUMBERS = 100_000  # in all tables of a page
-WIDEST = 1 << 16  # cells of the largest table in between that a page computes with
+WIDEST = 1 << 18  # cells of the largest table in between that a page computes with, as in beliefs.js
+TITLE = "What if?"
+SCRIPTS = ("beliefs.js", "network.js")
+WIDTH, HEAD, LINE, STATES, NUMBER = 232.0, 37.0, 25.6, 8, 160.0  # pixels of a card
+GAP, RISE, EDGE = 28.0, 54.0, 16.0  # between cards, between layers, around all
 DRAWN = 60  # nodes of a picture
 LISTED, LINES = 100, 64  # nodes with their tables, lines of a table
 
 
 def sections(network: Network) -> list[Section]:
-    """The picture, the panel and the tables of a network that has probabilities."""
+    """The panel, the nodes and the tables of a network that has probabilities; a picture where there is no panel."""
     value = network.network_
     rows = [
         (
@@ -27,13 +35,14 @@ def sections(network: Network) -> list[Section]:
         )
         for node in network.nodes
     ]
-    picture = f'<div class="wide graph">{network.svg()}</div>' if len(network.nodes) <= DRAWN else ""
+    large = bool(_too_large(value)) and len(network.nodes) <= DRAWN
+    picture = f'<div class="wide graph">{network.svg()}</div>' if large else ""
     lead = f"<p>{len(network.nodes):,} nodes, {len(network.edges):,} arcs.</p>"
     every = folding_table(rows, ("node", "parents", "states"), 2)
     tables = "".join(_table(value, node) for node in value.nodes[:LISTED])
     return [
+        panel(network),
         Section("graph", "The network", lead + picture + every),
-        _panel(value.level_part, value.numbers),
         Section("tables-of-nodes", "The tables", f"<p>P(node | its parents).</p>{tables}"),
     ]
 
@@ -67,49 +76,97 @@ def _normal(value: Value, node: str) -> str:
     return f"<details><summary>{head}</summary>{listed}{more}</details>"
 
 
-def _panel(value: Value, others: tuple[str, ...]) -> Section:
-    """The nodes that have states; the others are numbers, which the page does not compute with."""
-    title = "What if?"
-    if not value.nodes:
-        return Section("what-if", title, "<p>Not available: all nodes are numbers.</p>")
-    numbers = sum(value.potentials[node].size for node in value.nodes)
-    if numbers > NUMBERS or widest(value) > WIDEST:
-        said = "Not available: this network is too large to be computed in a page."
-        return Section("what-if", title, f"<p>{said}</p>")
-    place = {node: j for j, node in enumerate(value.nodes)}
-    data: dict[str, Any] = {
-        "nodes": [{"name": node, "states": [str(s) for s in value.states(node)]} for node in value.nodes],
-        "tables": [
-            {"of": [place[n] for n in value.graph.family(node)], "p": value.potentials[node].ravel().tolist()}
-            for node in value.nodes
-        ],
-    }
-    without = f"<p>Without the numbers: {', '.join(map(text, others))}.</p>" if others else ""
+def panel(network: Network) -> Section:
+    """The board on which evidence is set, or why there is none."""
+    value = network.network_
+    if refused := _too_large(value):
+        return Section("what-if", TITLE, f"<p>Not available: {refused}. Ask in Python: <code>network.query</code>.</p>")
+    numbers = " A number is set by its slider or field; × takes it back." if value.normals else ""
     body = (
-        f"{without}<p>Choose a state to set it as evidence, choose it again to take it back. Every probability is "
-        "exact: the page computes with the tables.</p><noscript><p>The panel needs JavaScript.</p></noscript>"
-        '<p id="evidence" class="verdict" role="status"></p><div id="network" class="nodes"></div>'
-        f'<script type="application/json" id="tables">{script(data)}</script>'
+        f"<p>Choose a state to set it as evidence, choose it again to take it back.{numbers} Every answer is exact: "
+        f"the page computes with the tables. Ticks and dashed lines show how things stood without evidence; the "
+        f"thicker an arc, the more of what is uncertain of its child comes through it.</p>"
+        f"<noscript><p>The panel needs JavaScript.</p></noscript>"
+        f'<p id="evidence" class="verdict" role="status"></p><div id="network"></div>'
+        f'<script type="application/json" id="tables">{script(_data(network))}</script>'
     )
-    return Section("what-if", title, body)
+    return Section("what-if", TITLE, body)
 
 
-def widest(value: Value) -> int:
-    """Cells of the largest table when nodes are summed out one by one, the cheapest first.
+def _too_large(value: Value) -> str:
+    """Why a page cannot compute with this network, or nothing."""
+    held = sum(value.potentials[node].size for node in value.coded)
+    held += sum(one.free for one in value.normals.values())
+    if held > NUMBERS:
+        return f"its tables have {held:,} numbers, more than {NUMBERS:,}; it is too large to be computed in a page"
+    cells, scope = widest(value.level_part) if value.coded else (0, ())
+    if cells > WIDEST:
+        named = ", ".join(map(str, map(text, sorted(scope)[:5])))
+        return (
+            f"{len(scope)} nodes ({named}, …) would share a table of {cells:,} cells; it is too large to be computed "
+            f"in a page"
+        )
+    return ""
 
-    >>> widest(Value.of([("a", "b")], {"a": [0.5, 0.5], "b": [[0.1, 0.9], [0.2, 0.8]]}))
-    4
+
+def _data(network: Network) -> Json:
+    """Nodes with their tables and places, and the arcs, for the script."""
+    value = network.network_
+    place = {node: v for v, node in enumerate(value.nodes)}
+    boxes = {node: (WIDTH, _height(value, node)) for node in value.nodes}
+    layout = Layout.of(Drawing(value.graph).layers, value.graph.edges, boxes, GAP, RISE)
+    shares = influences(network.fitted.inference)
+    nodes = []
+    for node in value.nodes:
+        (x, y), (wide, tall) = layout.middle[node], boxes[node]
+        at = {"x": EDGE + x - wide / 2, "y": EDGE + y - tall / 2, "wide": wide, "tall": tall}
+        nodes.append({"name": node, "py": repr(node), "at": at, **_node(value, node, place)})
+    arcs = [
+        {"from": place[a], "to": place[b], "share": shares.get((a, b)), "route": _route(layout.routes[a, b])}
+        for a, b in value.graph.edges
+    ]
+    return {"nodes": nodes, "arcs": arcs, "digest": network.digest}
+
+
+def _node(value: Value, node: str, place: Mapping[str, int]) -> Json:
+    """The states and the table of a level, or the means, slopes and deviations of a number."""
+    if node not in value.normals:
+        states, family = value.states(node), [place[n] for n in value.graph.family(node)]
+        table = {"of": family, "p": value.potentials[node].ravel().tolist()}
+        return {"states": [str(s) for s in states], "literals": [repr(s) for s in states], "table": table}
+    one = value.normals[node]
+    numbers = {"centre": one.centre, "mean": one.mean, "slopes": one.slopes, "deviation": one.deviation}
+    above = {"levels": [place[n] for n in one.levels], "numbers": [place[n] for n in one.numbers]}
+    return {"normal": {**above, **{name: array.ravel().tolist() for name, array in numbers.items()}}}
+
+
+def _height(value: Value, node: str) -> float:
+    """Pixels of a card."""
+    return NUMBER if node in value.normals else HEAD + LINE * min(value.sizes[node], STATES)
+
+
+def _route(points: Float) -> str:
+    """An arc as a path of SVG."""
+    first, *others = (f"{EDGE + x:.1f},{EDGE + y:.1f}" for x, y in points.tolist())
+    return f"M{first}C{' '.join(others)}"
+
+
+def widest(value: Value) -> tuple[int, set[str]]:
+    """Cells of the largest table when nodes are summed out one by one, the cheapest first, and what it is about.
+
+    >>> cells, scope = widest(Value.of([("a", "b")], {"a": [0.5, 0.5], "b": [[0.1, 0.9], [0.2, 0.8]]}))
+    >>> cells, sorted(scope)
+    (4, ['a', 'b'])
     """
-    scopes = [set(value.graph.family(node)) for node in value.nodes]
-    left, most = set(value.nodes), max(prod(value.sizes[n] for n in scope) for scope in scopes)
-
-    def neighbours_of(node: str) -> set[str]:
-        return set().union(*(scope for scope in scopes if node in scope))
-
-    while left:
-        node = min(sorted(left), key=lambda n: prod(value.sizes[m] for m in neighbours_of(n)))
-        scope = neighbours_of(node)
-        most = max(most, prod(value.sizes[n] for n in scope))
-        scopes = [other for other in scopes if node not in other] + [scope - {node}]
-        left.remove(node)
-    return most
+    near = {node: others | {node} for node, others in value.graph.moral().items()}
+    cost = {node: prod(value.sizes[n] for n in scope) for node, scope in near.items()}
+    most, widest_scope = 0, set[str]()
+    while cost:
+        node = min(cost, key=lambda n: (cost[n], n))
+        scope = near.pop(node)
+        if cost.pop(node) > most:
+            most, widest_scope = prod(value.sizes[n] for n in scope), scope
+        for other in scope - {node}:
+            near[other] = (near[other] | scope) - {node}
+            cost[other] = prod(value.sizes[n] for n in near[other])
+    return most, widest_scope

@@ -14,13 +14,16 @@ from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import word_densities
 from bayeskit.model.model import Model
 from bayeskit.reports import cases
+from bayeskit.reports import network as network_page
 from bayeskit.reports import panel as what_if
+from bayeskit.reports.markup import Section
 from bayeskit.reports.page import EXPLAINED, SCRIPTS, _page
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
@@ -28,7 +31,8 @@ from bayeskit.reports.whatif import WhatIf
 DRAWN = 200  # rows made up to check the page by
 MISSING = 0.1  # of their values
 HEIGHT = 720  # pixels
-ALONE = "<style>body > header, body > nav, .skip { display: none }</style>"  # a frame has a page around it
+# a frame has a page around it
+ALONE = "<style>body { display: block } body > header, body > nav, .skip { display: none }</style>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,12 +55,13 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     """The model to try out in a notebook: change a value, a prior or a cost, and see what follows.
 
     It is the panel of a report, which computes in the page from the model's own terms. They are checked against the
-    model on rows whose values are drawn from those learned, or on those of X.
+    model on rows whose values are drawn from those learned, or on those of X. On that of a ``Network`` evidence is set
+    by choosing states and moving sliders, and the beliefs of all nodes follow, exactly.
 
     Parameters
     ----------
-    model : classifier
-        A fitted classifier.
+    model : classifier or Network
+        A fitted classifier, or a network with tables.
     X : table, optional
         Rows whose values the panel offers; those that the model has learned unless given.
     title : str, default "What if?"
@@ -76,8 +81,12 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     >>> bk.panel(bk.NaiveBayes().fit(clinic(200), "diagnosis")).html[:15]
     '<!doctype html>'
     """
+    if isinstance(model, Network):
+        if X is not None:
+            raise InputError("the panel of a network takes no rows; leave X out")
+        return _alone(network_page.panel(model), title, network_page.SCRIPTS, height)
     if not isinstance(model, BayesClassifier | AutoBayes | Calibrated | AnyWrapper):
-        raise KindError(f"panel() takes a fitted classifier of bayeskit, not {type(model).__name__}")
+        raise KindError(f"panel() takes a fitted classifier of bayeskit or a Network, not {type(model).__name__}")
     known = model.table_reader()
     if X is None and known is None:
         raise InputError("the classifier inside is not of bayeskit, so the values it has learned are not known; give X")
@@ -93,7 +102,12 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     importance = None if seen is None else cases.importance(seen)
     written = WhatIf.of(model, table, chosen, None if seen is None else seen.proba, False)
     section = what_if.section(found, written, seen, importance, [], table)
-    return Panel(_page([section], title, SCRIPTS).replace("</head>", f"{ALONE}</head>", 1), height)
+    return _alone(section, title, SCRIPTS, height)
+
+
+def _alone(section: Section, title: str, scripts: tuple[str, ...], height: int) -> Panel:
+    """One section as a page without heading and contents, for a frame."""
+    return Panel(_page([section], title, scripts).replace("</head>", f"{ALONE}</head>", 1), height)
 
 
 def _made_up(model: Model) -> TableLike:

@@ -95,7 +95,7 @@ def report(
     '<!doctype html>'
     """
     if isinstance(evaluation, Network):
-        made = _page(network.sections(evaluation), title or repr(evaluation), ("network.js",))
+        made = _page(network.sections(evaluation), title or repr(evaluation), network.SCRIPTS)
         replace_file(os.fspath(path), [made.encode()])
     elif isinstance(evaluation, Drift):
         write_sections(path, drift_page.sections(evaluation), title or "Drift", drift_page.lead(evaluation))
