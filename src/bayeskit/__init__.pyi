@@ -18,14 +18,14 @@ from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.averaged import average_network as average_network
 from bayeskit.estimators.binned import NormalScores as NormalScores
-from bayeskit.estimators.boosted import BoostedTrees as BoostedTrees
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
 from bayeskit.estimators.conformal import Conformal as Conformal
-from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
+from bayeskit.estimators.discriminative import BoostedTrees as BoostedTrees
+from bayeskit.estimators.discriminative import CorrectedNaiveBayes as CorrectedNaiveBayes
+from bayeskit.estimators.discriminative import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
-from bayeskit.estimators.forest import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.full import FullBayes as FullBayes
 from bayeskit.estimators.knn import KNNBayes as KNNBayes
 from bayeskit.estimators.naive import NaiveBayes as NaiveBayes

@@ -193,7 +193,7 @@ class Explanation(TableRepr):
         ax: Axes | None = None,
     ) -> Display:
         """The weights of evidence of one row as a waterfall, from the prior to the posterior."""
-        from bayeskit.plots.waterfall import WaterfallDisplay
+        from bayeskit.plots.bars import WaterfallDisplay
 
         steps = self.evidence(row, label, rival, unit)
         c = int(np.argmax(self.proba[row])) if label is None else self._place(label)

@@ -12,7 +12,7 @@ from bayeskit.data.frame import frame
 from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.networks.inference import Inference, check_possible
-from bayeskit.plots.tornado import TornadoDisplay
+from bayeskit.plots.bars import TornadoDisplay
 
 
 @dataclass(frozen=True)

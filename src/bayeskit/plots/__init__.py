@@ -24,8 +24,8 @@ _PLACES = {
     "ReliabilityDisplay": "curves",
     "RocDisplay": "curves",
     "SurfaceDisplay": "planes",
-    "TornadoDisplay": "tornado",
-    "WaterfallDisplay": "waterfall",
+    "TornadoDisplay": "bars",
+    "WaterfallDisplay": "bars",
 }
 
 __all__ = sorted(_PLACES)

@@ -24,8 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
-from bayeskit.numerics.bands import BANDS, band_of
-from bayeskit.numerics.rates import Curve, curve, effective, sum_cells, width_bins, wilson
+from bayeskit.numerics.rates import BANDS, Curve, band_of, curve, effective, sum_cells, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,

@@ -29,8 +29,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.augmented import relevance
-from bayeskit.structures.conditional import Margin
-from bayeskit.structures.counted import write_laplace
+from bayeskit.structures.conditional import Margin, write_laplace
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.validation import positive
 

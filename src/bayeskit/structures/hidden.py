@@ -19,7 +19,7 @@ from bayeskit.portable.nodes import Network, split
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import Symbol
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.counted import CountedTable
+from bayeskit.structures.conditional import CountedTable
 from bayeskit.structures.discrete import FactorDensity
 
 LEAST = -1e300  # a logarithm that is still a number
