@@ -15,7 +15,8 @@ from .pages import DOCS
 
 # What the parts of the library ask of each other; not for users.
 INNER = {
-    "flips", "count_spec", "fold_spec", "honest_log_proba", "table_reader", "with_model", "settings_to_save", "spec", "restore",
+    "flips", "count_spec", "fold_spec", "honest_log_proba", "table_reader", "with_model", "settings_to_save", "spec",
+    "restore",
     "from_bundle", "bundle", "check_acts",
     "around", "log_base", "log_shares", "draws", "splits",
 }  # fmt: skip
