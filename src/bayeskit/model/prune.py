@@ -33,7 +33,7 @@ def prune_model(model: Model, min_count: float, name: str) -> Model:
     - the sums of a column of numbers fall where the weight of its values, or W less it, is below and not 0, and in a
       column of two neighbouring whole numbers, whose sum is a count, where that of one of them is.
 
-    What tells of single rows falls everywhere: least and greatest values, decimals, what was read, the journal.
+    What shows single rows falls everywhere: least and greatest values, decimals, what was read, the journal.
     """
     if isinstance(min_count, bool) or not isinstance(min_count, int | float) or not 1 < min_count < np.inf:
         raise InputError(f"min_count={min_count!r}: give a number above 1, the least weight that a cell may have")
