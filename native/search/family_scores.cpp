@@ -29,9 +29,13 @@ Lattice Lattice::positive() const {
 
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
-    size_t most = (classes + 1) * cells;
-    mass.resize(most), heaviest.resize(classes + 1), group.resize(most), cell.resize(most), rows.resize(most);
-    size_t e = 0;
+    mass.resize((classes + 1) * cells), heaviest.resize(classes + 1);
+    size_t e = 0, most = 1;  // one more is written to
+    for (size_t k = 0; k <= classes; ++k) {
+        const double *from = k < classes ? weight + k * step : pooled;
+        for (size_t c = 0; c < cells; ++c) most += from[c] > 0;
+    }
+    group.resize(most), cell.resize(most), rows.resize(most);
     for (size_t k = 0; k <= classes; ++k) {
         begin.push_back(e);
         const double *from = k < classes ? weight + k * step : pooled;
@@ -94,14 +98,13 @@ std::vector<Group> Sample::moments_of(const double *v) const {
     constexpr size_t STRANDS = 4;  // additions wait for each other
     std::vector<Group> out(classes + 1);
     for (size_t k = 0; k <= classes; ++k) {
-        const double *w = &mass[k * cells];
         Group &g = out[k];
         g.weight = totals_[k];
         auto sum = [&](double from, bool square) {
             double parts[STRANDS] = {};
-            for (size_t c = 0; c < cells; ++c) {
-                double d = v[c] - from;
-                parts[c % STRANDS] += square ? w[c] * d * d : w[c] * d;
+            for (size_t e = begin[k]; e < begin[k + 1]; ++e) {
+                double d = v[cell[e]] - from;
+                parts[e % STRANDS] += square ? rows[e] * d * d : rows[e] * d;
             }
             return (parts[0] + parts[1]) + (parts[2] + parts[3]);
         };
@@ -242,6 +245,21 @@ std::pair<double, double> normalise(const Sample &s, Terms &terms) {
     return {largest, whole};
 }
 
+// Values far from 1 in units of a power of two in which they are ordinary; none where some would then be lost, or where they
+// are ordinary as they are. A score is per step, which is in the same units, so it stays what it was.
+Numbers in_units(const double *x, size_t cells, int &exponent) {
+    constexpr double SMALL = 1e-90, LARGE = 1e90;
+    double largest = cells ? std::max(std::fabs(x[0]), std::fabs(x[cells - 1])) : 1.0;
+    Numbers out;
+    exponent = 0;
+    if (!(largest > 0) || (largest > SMALL && largest < LARGE)) return out;
+    std::frexp(largest, &exponent);
+    for (size_t c = 0; c < cells; ++c) out.push_back(std::ldexp(x[c], -exponent));
+    for (size_t c = 0; c < cells; ++c)
+        if (x[c] != 0 && std::fabs(out[c]) <= SMALL) return {};
+    return out;
+}
+
 using GivenRecipe = std::tuple<std::string, double, double, bool>;
 
 Recipe recipe_of(const GivenRecipe &given) {
@@ -284,16 +302,21 @@ Array<double, 3> loo_family_scores(const std::vector<GivenRecipe> &families, Inp
             if (std::any_of(w, w + cells, [](double v) { return v > 0; })) some.insert(some.end(), w, w + cells);
         }
         if (some.empty()) continue;
-        Sample s(x.data() + from, some.data(), cells, pooled.data() + from, some.size() / cells, cells);
+        int exponent;
+        Numbers other = in_units(x.data() + from, cells, exponent);
+        double gap = other.empty() ? step.data()[j] : std::ldexp(step.data()[j], -exponent);
+        const double *values = other.empty() ? x.data() + from : other.data();
+        Sample s(values, some.data(), cells, pooled.data() + from, some.size() / cells, cells);
         if (!s.ordinary()) continue;
-        Lattice lattice(s.x, s.cells, step.data()[j]);
+        Lattice lattice(s.x, s.cells, gap);
         if (!lattice.points.empty()) s.lattice = &lattice;
         Terms terms(s);
         Room room(s);
         for (size_t f = 0; f < count; ++f) {
             std::fill(terms.sums.begin(), terms.sums.end(), 0.0);
-            if (!requested.data()[j * count + f] || !fill(recipes[f], s, terms)) continue;
-            double more = step.data()[j] > 0 && !recipes[f].whole ? std::log(step.data()[j]) : 0.0;
+            bool counts = recipes[f].whole && !other.empty();  // probabilities of whole numbers have no unit
+            if (!requested.data()[j * count + f] || counts || !fill(recipes[f], s, terms)) continue;
+            double more = gap > 0 && !recipes[f].whole ? std::log(gap) : 0.0;
             auto [narrowest, narrow] = normalise(s, terms);
             Score found = score(s, terms, more, recipes[f].zeros >= 0, worst, room);
             double *to = out.data + (j * count + f) * 4;

@@ -111,6 +111,9 @@ ODD = {
     "one value": np.full(ROWS, 2.5),
     "no value": np.full(ROWS, np.nan),
     "one row apart": np.where(np.arange(ROWS) == 7, 1.0, 0.0),
+    "beyond 1e100": COLUMNS["normal"] * 1e150,
+    "below 1e-100": COLUMNS["positive"] * 1e-150,
+    "rounded to 1e120": COLUMNS["rounded"].round(1) * 1e121,
 }
 
 
