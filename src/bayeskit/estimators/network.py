@@ -19,11 +19,13 @@ from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.network_queries import NODES, Questions
 from bayeskit.estimators.node_table import NodeKinds, NodeTable
+from bayeskit.estimators.state_choice import StateChoice
 from bayeskit.networks import bif, interchange
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.equivalence import Pattern, structural_distance
-from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, interval_levels
+from bayeskit.networks.fitted import COUNTS, EM, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.hidden import BIC, score_hidden
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import declare_states
@@ -230,7 +232,9 @@ class Network(Questions):
 
         ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
         column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
-        always the same unless ``random_state`` is another number, or None.
+        always the same unless ``random_state`` is another number, or None. States of a hidden node come in the order
+        of their probability, the most probable first; where tables were given, they keep the sense of these.
+        ``choose_states`` finds how many there are, and ``learned_.climbs`` says where each beginning led.
 
         A column of numbers is a number, by least squares in every cell of the levels above it, unless ``cuts`` makes
         intervals of it, or its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels; ``schema_`` says
@@ -285,6 +289,55 @@ class Network(Questions):
             self._fit = Fitted.from_rows(self.graph, table.rows(declared), recipe, begin, found)
         self._declared = declared
         return self
+
+    def choose_states(
+        self,
+        X: TableLike,
+        node: str,
+        most: int = 8,
+        score: str = BIC,
+        settings: Mapping[str, Any] | None = None,
+    ) -> StateChoice[Network]:
+        """How many states a hidden node needs: networks with one state, two, and so on, judged by a score.
+
+        It ends where two more states in a row do not score higher. This network stays as it is.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a column for each node that is not hidden.
+        node : str
+            The hidden node.
+        most : int, default 8
+            The largest number of states that is tried.
+        score : {"bic", "cheeseman-stutz"}, default "bic"
+            The log-likelihood less half the logarithm of the number of rows for each free parameter; or the
+            approximation of the marginal likelihood by expected counts, with the smoothing as prior, for levels alone.
+        settings : mapping, optional
+            Parameters of ``fit`` by name; ``method`` is "em" unless given.
+
+        Returns
+        -------
+        StateChoice
+            ``scores`` by number of states, ``best``, and the ``network`` that has it.
+
+        Examples
+        --------
+        >>> net = Network([("h", "a"), ("h", "b"), ("h", "c")])
+        >>> rows = {name: ["x"] * 40 + ["y"] * 40 for name in "abc"}
+        >>> net.choose_states(rows, "h", most=3).best
+        2
+        """
+        if self.graph.check(node) in NodeTable.of(X, self.graph, None, self.n_jobs).observed:
+            raise InputError(f"{node!r} has a column, so it is not hidden; leave the column out")
+
+        def learn(k: int) -> tuple[Network, float]:
+            known: dict[Label, object] = {name: levels.values for name, levels in self._declared.items()}
+            made = Network(self.edges, None, {**known, node: k}, self.nodes, self.unseen, self.n_jobs)
+            made.fit(X, **{"method": EM, **(settings or {})})
+            return made, score_hidden(made.fitted, score)
+
+        return StateChoice.climb(node, score, most, learn)
 
     def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows, the way the others were learned; new states are welcome unless they were declared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from bayeskit.networks.inference import distinct
 from bayeskit.networks.learning import METHODS, Learned, Learning, pseudo_counts, tables_from_counts
 from bayeskit.networks.linear import Linear, NumberNode, linear_from_counts, linear_statistic, split_parents
 from bayeskit.networks.network import Network
+from bayeskit.networks.state_order import hidden_nodes, order_states
 from bayeskit.networks.table import Table, cells_of
 from bayeskit.numerics.cut_points import intervals
 from bayeskit.statistics.complete import Complete
@@ -282,12 +283,13 @@ class Fitted:
             )
         sizes = {node: len(states) for node, states in rows.levels.items()}
         restarts = recipe.restarts or 1
+        unseen: tuple[str, ...] = ()
         if begin is None or dict(begin.levels) != dict(rows.levels):
             shapes = {node: cells_of(node, sizes, graph.family(node)) for node in sizes}
             uniform = {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()}
             begin = _network(graph, rows.levels, uniform, cuts, rows.independent(graph, sizes))
-            hidden = (rows.codes < 0).all(axis=1).any()
-            restarts = recipe.restarts or (RESTARTS if hidden else 1)
+            unseen = hidden_nodes(begin, rows.codes)
+            restarts = recipe.restarts or (RESTARTS if unseen else 1)
         rng = np.random.default_rng(recipe.random_state)
         if rows.names:
             mixed = HybridLearning(begin, rows.codes, rows.numbers, rows.weights, recipe.smoothing, recipe.ess)
@@ -300,6 +302,7 @@ class Fitted:
                 f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "
                 f"larger tolerance"
             )
+        learned = replace(learned, network=order_states(learned.network, unseen))
         return cls(learned.network, recipe, rows=rows if rows.kept else None, learned=learned)
 
     def merge(self, other: Fitted) -> Fitted:

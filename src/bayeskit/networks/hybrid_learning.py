@@ -122,12 +122,14 @@ class HybridLearning:
     def learn(self, restarts: int, rng: np.random.Generator, tolerance: float, iterations: int) -> Learned:
         """The best of several climbs; the first from the start, the others by chance where a level is hidden."""
         best: Learned | None = None
+        ends = []
         for attempt in range(restarts):
             found = self._climb(self._beginning(rng, attempt), tolerance, iterations)
+            ends.append(found.log_likelihood)
             if best is None or found.log_likelihood > best.log_likelihood:
                 best = found
         assert best is not None
-        return best
+        return replace(best, climbs=tuple(ends))
 
     def _climb(self, network: Network, tolerance: float, iterations: int) -> Learned:
         path: list[float] = []

@@ -51,6 +51,7 @@ class Learned:
     path: tuple[float, ...]  # log-likelihood of the rows, plus the log prior of the tables, after each iteration
     log_likelihood: float
     converged: bool
+    climbs: tuple[float, ...] = ()  # where each climb ended, from every beginning
 
 
 @dataclass(frozen=True)
@@ -156,13 +157,15 @@ class Learning:
         """The best of several climbs: the first from the start, the others from chance where something is hidden."""
         climb = METHODS[method](self, tolerance, iterations)
         best: tuple[Float, list[float], bool] | None = None
+        ends = []
         for attempt in range(restarts):
             found = climb(self._beginning(rng, attempt))
+            ends.append(found[1][-1])
             if best is None or found[1][-1] > best[1][-1]:
                 best = found
         assert best is not None
         tables, path, converged = best
-        return Learned(self.network(tables), tuple(path), self.expect(tables)[2], converged)
+        return Learned(self.network(tables), tuple(path), self.expect(tables)[2], converged, tuple(ends))
 
     def _beginning(self, rng: np.random.Generator, attempt: int) -> Float:
         """The start; uniform tables at hidden nodes by chance, or their states would stay alike for ever."""
