@@ -276,15 +276,15 @@ def _look_up(
     which = list(layouts)
     texts = [known[j].texts for j in which]
     new = [len(known[j]) if grow else -2 for j in which]
-    about = np.empty((len(which), len(TextField)), dtype=np.int64)
-    for row, (j, layout), n in zip(about, layouts.items(), new, strict=True):
-        fields = {**layout, TextField.MISSING_CODE: -1, TextField.NEXT_CODE: n, TextField.OUT_ROW: j}
-        row[:] = [fields[field] for field in TextField]
+    about = np.empty((len(TextField), len(which)), dtype=np.int64)
+    for field in layouts[which[0]]:
+        about[field] = [layout[field] for layout in layouts.values()]
+    about[TextField.MISSING_CODE], about[TextField.NEXT_CODE], about[TextField.OUT_ROW] = -1, new, which
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + part for b, (_, part, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(part for part, _, _ in texts), np.concatenate([part for _, _, part in texts])
-    for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
+    for j, added in zip(which, _core.text_codes(about.T.copy(), out.shape[1], whole, start, codes, first, out), strict=True):
         if added:
             more = [(TEXT, text) for text in added]
             if few_rows:

@@ -211,10 +211,11 @@ def _column_arrays(X: Any) -> Iterator[Any]:
 
     A series of every column costs more than reading a frame of few rows, so numbers of one type come as a matrix.
     """
-    if len(X) <= FEW and len(kinds := set(X.dtypes)) == 1 and _plain_numbers(kinds.pop()):
+    kinds = X.dtypes.tolist() if len(X) <= FEW else []
+    if kinds and _plain_numbers(kinds[0]) and kinds.count(kinds[0]) == len(kinds):
         yield from X.to_numpy().T
         return
-    for _, column in X.items():
+    for _, column in X.set_axis(range(X.shape[1]), axis=1).items():  # names of texts are slow to read one by one
         values = column.array
         yield column.to_numpy() if _plain_numbers(column.dtype) else values if holds_arrow(values) else column
 
