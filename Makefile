@@ -29,7 +29,7 @@ docs: $(VENV)/docs
 # A server of PostgreSQL does not start with the runtime of the checks. Reports are not captured, and end the run.
 sanitize: $(READY)
 	$(MAKE) sanitized CHECKS=address,undefined RUNTIME=libasan.so TESTS="tests/core tests/fuzz/test_core.py tests/laws"
-	$(MAKE) sanitized CHECKS=thread RUNTIME=libtsan.so TESTS="tests/core tests/laws/test_same_bits.py"
+	$(MAKE) sanitized CHECKS=thread RUNTIME=libtsan.so TESTS="tests/core tests/laws/test_same_bits.py tests/test_threads.py"
 
 sanitized:
 	$(PYTHON) -m venv --clear $(VENV)-$(CHECKS)

@@ -120,3 +120,33 @@ def test_memory_does_not_grow_with_the_rows():
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 200_000  # 4,000 rows as mappings take a megabyte
+
+
+@pytest.mark.parametrize("odd", [
+    {"x": 7}, {"x": True}, {"x": np.float64(2.5)}, {"x": None}, {"c": None}, {"c": "new"}, {"c": np.str_("a")}, {},
+    {"b": None}, {"y": "third"}, {"y": np.str_("u")},
+], ids=str)  # fmt: skip
+def test_rows_that_are_not_plain_count_as_in_a_table(odd):
+    rows = [{"x": i / 7, "c": "abc"[i % 3], "b": i % 2 == 0} for i in range(40)]
+    labels = ["uv"[i % 2] for i in range(40)]
+    added = [dict(rows[3]), {**rows[4], **{k: v for k, v in odd.items() if k != "y"}}]
+    stream = bk.Stream(bk.NaiveBayes(), batch=2)
+    for row, label in zip(rows + added, [*labels, "u", odd.get("y", "v")], strict=True):
+        stream.learn_one(row, label)
+    table = bk.NaiveBayes().fit({n: [row[n] for row in rows] for n in rows[0]}, labels)
+    table.partial_fit({n: [row[n] for row in added] for n in rows[0]}, ["u", odd.get("y", "v")])
+    assert stream.counted().model_.digest == table.model_.digest
+    assert stream.counted().model_.counted.rows == 42
+
+
+def test_what_was_learned_before_stays_as_it_was():
+    model = bk.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b"] * 2}, ["u", "v"] * 2)
+    before, digest = model.model_, model.model_.digest
+    stream = bk.Stream(model, batch=1)
+    stream.learn_one({"x": 9.0, "c": "a"}, "u")
+    assert model.model_.weights.tolist() == [3.0, 2.0]
+    assert before.weights.tolist() == [2.0, 2.0]
+    assert type(before)(before.counted, before.structure).digest == digest
+    with pytest.raises(InputError, match="infinity"):
+        stream.learn_one({"x": np.inf, "c": "a"}, "u")
+    assert model.model_.weights.tolist() == [3.0, 2.0]

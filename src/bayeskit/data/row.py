@@ -1,4 +1,4 @@
-"""RowReader: a table of one row, of plain values, read without the machinery of tables."""
+"""RowReader: rows of plain values, one or few, read without the machinery of tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from bayeskit.data.block import Block, Columns
-from bayeskit.data.levels import Key, Levels, key
-from bayeskit.data.schema import Schema
+from bayeskit.data.levels import BOOL, NUMBER, TEXT, Key, Levels, key
+from bayeskit.data.schema import UNDETERMINED, Schema
 
+NUMBERS = {float, int, type(None)}
+FAMILIES = {str: TEXT, bool: BOOL, int: NUMBER}
 LARGEST = 2.0**53  # whole numbers beyond it may be rounded, which is checked in tables
 
 
@@ -25,6 +27,7 @@ class RowReader:
         self.schema, self.levels, self.refuses_unseen = schema, levels, refuses_unseen
         self.plain = not any(column.missing == "level" for column in schema.columns)
         self.numbers_only = not schema.coded
+        self.complete = all(column.kind != UNDETERMINED for column in schema.columns)
         place = {name: j for j, name in enumerate(schema.names)}
         self.names = frozenset(place)
         self.numbers = [place[name] for name in schema.numeric]
@@ -51,6 +54,32 @@ class RowReader:
     def of_mapping(self, row: Mapping[str, Any]) -> Block | None:
         """A value by column; those left out are missing, and others are not looked at."""
         return self._block([row.get(name) for name in self.schema.names]) if self.plain else None
+
+    def of_mappings(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[Any], classes: Levels) -> Block | None:
+        """Rows to be learned, whose levels and classes are known already."""
+        if not self.plain or not self.complete:
+            return None
+        groups = _codes(labels, classes.index, -2)
+        names, n = self.schema.names, len(rows)
+        numbers = np.empty((n, len(self.numbers)))
+        for k, j in enumerate(self.numbers):
+            name = names[j]
+            values = [row.get(name) for row in rows]
+            kinds = set(map(type, values))
+            if not kinds <= NUMBERS:
+                return None
+            numbers[:, k] = column = np.array(values, dtype=np.float64)
+            if np.isinf(column).any() or (int in kinds and (np.abs(column) >= LARGEST).any()):
+                return None
+        codes = np.empty((len(self.codes), n), dtype=np.int32)
+        for k, (j, index, _) in enumerate(self.codes):
+            found = _codes([row.get(names[j]) for row in rows], index, -1)
+            if found is None:
+                return None
+            codes[k] = found
+        if groups is None:
+            return None
+        return Block(self.schema, Columns(numbers, n), codes, np.array(groups, dtype=np.int32), levels=self.levels)
 
     def _of_columns(self, columns: Any) -> Block | None:
         if len(columns) != len(self.names):
@@ -106,3 +135,15 @@ class RowReader:
         if self.refuses_unseen or found[0] not in families:
             return False
         return level.isascii() if isinstance(level, str) else -LARGEST < level < LARGEST
+
+
+def _codes(values: Sequence[Any], index: Mapping[Key, int], missing: int) -> list[int] | None:
+    """Codes of plain values of one type that all are known; None where not all are."""
+    kinds = set(map(type, values)) - {type(None)}
+    family = FAMILIES.get(next(iter(kinds), str))
+    if len(kinds) > 1 or not kinds <= FAMILIES.keys():
+        return None
+    known: dict[Any, int] = {value: code for (of, value), code in index.items() if of == family}
+    known[None] = missing
+    codes = [known.get(value, -2) for value in values]
+    return None if -2 in codes else codes

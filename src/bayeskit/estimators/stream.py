@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bayeskit.arrays import Float, Label
 from bayeskit.errors import BayeskitError, InputError, KindError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.knn import KNNBayes
+from bayeskit.model.posterior import normal_prior
 
 SHARE = 32  # at least this many times the rows that wait have been counted
 
@@ -56,6 +58,7 @@ class Stream:
             )
         self._classifier, self.batch = classifier, batch
         self._columns = classifier.model_.schema.names if classifier.__sklearn_is_fitted__() else ()
+        self._names = frozenset(self._columns)
         self._rows: list[Mapping[str, Any]] = []
         self._labels: list[Any] = []
         self._learned = int(classifier.model_.weights.sum()) if classifier.__sklearn_is_fitted__() else 0
@@ -71,8 +74,8 @@ class Stream:
             Its class.
         """
         if not self._columns:
-            self._columns = tuple(x)
-        elif x.keys() - set(self._columns):
+            self._columns, self._names = tuple(x), frozenset(x)
+        elif not x.keys() <= self._names:
             new = ", ".join(repr(name) for name in x if name not in self._columns)
             raise SchemaError(f"column {new} is not one of {', '.join(map(repr, self._columns))}")
         self._rows.append(dict(x))
@@ -130,8 +133,24 @@ class Stream:
         return self._classifier
 
     def _count(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
-        self._classifier.partial_fit(self._table(rows), labels)
+        if not self._count_plain(rows, labels):
+            self._classifier.partial_fit(self._table(rows), labels)
         self._learned += len(rows)
+
+    def _count_plain(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> bool:
+        """Count rows of plain values, levels and classes that are known, as ``partial_fit`` would; whether it could."""
+        known = self._classifier
+        if not known.__sklearn_is_fitted__():
+            return False
+        spec, model = known.spec(), known.model_
+        block = model.row_reader.of_mappings(rows, labels, model.counted.domain.classes)
+        if block is None or model.weighting is not None:
+            return False
+        counted = model.counted.add(block)
+        learned = replace(model, counted=counted, prior=normal_prior(spec.prior), unseen=spec.unseen)
+        learned.log_prior(), learned.density  # what cannot be had is refused before anything is changed
+        known.model_ = learned
+        return True
 
     def _count_each(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
         for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
