@@ -56,11 +56,12 @@ class HasItems(Protocol):
 class Classifier(Protocol):
     """A classifier with probabilities, of this library or another."""
 
-    classes_: Array
+    @property
+    def classes_(self) -> Array: ...
 
     def fit(self, X: Any, y: Any) -> Self: ...
 
-    def predict(self, X: Any) -> Array: ...
+    def predict(self, X: Any) -> Any: ...  # others give tuples too, as far as a type checker sees
 
     def predict_proba(self, X: Any) -> Float: ...
 

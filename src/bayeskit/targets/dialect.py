@@ -95,6 +95,14 @@ class Dialect:
         """The largest whole number that is no larger."""
         return f"floor({x})"
 
+    def at(self, numbers: Sequence[float], place: str) -> str:
+        """The number at a place of many; "" where a join is better."""
+        return ""
+
+    def below(self, cuts: Sequence[float], x: str) -> str:
+        """How many of many cuts lie below x; "" where halving is better."""
+        return ""
+
     def rows(self, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         """A table of constants."""
         values = ",".join(f"({','.join(line)})" for line in lines)
@@ -255,6 +263,13 @@ class Spark(Dialect):
     def floor(self, x: str) -> str:
         return f"(CASE WHEN abs({x}) < 4503599627370496D THEN double(floor({x})) ELSE {x} END)"  # of a bigint
 
+    def at(self, numbers: Sequence[float], place: str) -> str:
+        return f"get({_list(numbers)}, CAST({place} AS INT))"
+
+    def below(self, cuts: Sequence[float], x: str) -> str:
+        lower = f"transform(array({x}), u -> size(filter({_list(cuts)}, c -> c < u)))[0]"
+        return f"CASE WHEN {x} IS NULL THEN {len(cuts)} ELSE {lower} END"
+
     def long(self, columns: Mapping[str, Sequence[int | float | str]]) -> str:
         lists = ", ".join(f"split('{' '.join(map(str, values))}', ' ')" for values in columns.values())
         each = [f"CAST(v.l['{i}'] AS {self.kind(values)}) AS {n}" for i, (n, values) in enumerate(columns.items())]
@@ -271,6 +286,11 @@ class Spark(Dialect):
         every = ",".join(f"named_struct('w', {w}, 'j', {-j}, 'n', {name})" for j, (name, w) in enumerate(pairs))
         kept = f"slice(filter(sort_array(array({every}), false), r -> r.w > 0), 1, {most})"
         return f"array_join(transform({kept}, r -> concat(r.n, ' ', format_string('%+.2f', r.w))), ', ')"
+
+
+def _list(numbers: Sequence[float]) -> str:
+    """Numbers as an array of Spark, which is read once."""
+    return f"CAST(split('{' '.join(map(repr, numbers))}', ' ') AS ARRAY<DOUBLE>)"
 
 
 def bound(value: float) -> float:

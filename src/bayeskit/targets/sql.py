@@ -136,6 +136,12 @@ class Writer:
                 self._keep(i)
         return [(self.texts[i], self.at[i]) for i in places]
 
+    def _name(self, i: int) -> tuple[int, str]:
+        """The level and the name of a step of one number, which gets a column if it has none."""
+        if not self.texts[i][0].replace("_", "").isalnum():
+            self._keep(i)
+        return self.at[i], self.texts[i][0]
+
     def _keep(self, i: int) -> None:
         """Give a step columns of its own, computed only where it is asked for."""
         level, texts, guard = self.at[i], self.texts[i], self.guards[i]
@@ -167,8 +173,11 @@ class Writer:
         if op == "take":
             return self._take(args[0], args[1])
         if op == "place":
-            x = self.texts[args[0]][0]
-            return (self._place(x, args[1].numbers.tolist(), 0),), self.at[args[0]]
+            cuts = args[1].numbers.tolist()
+            if len(cuts) > FEW and self.sql.below(cuts, "x"):
+                self._name(args[0])
+                return (self.sql.below([bound(cut) for cut in cuts], self.texts[args[0]][0]),), self.at[args[0]]
+            return (self._place(self.texts[args[0]][0], cuts, 0),), self.at[args[0]]
         if op == "kernels":
             return self._kernels(args[0], args[1])
         if op == "forest":
@@ -215,9 +224,9 @@ class Writer:
                 level, text = self.at[index], self.texts[index][0]
             branches = [[f"WHEN {i} THEN {self._number(v)}" for i, v in enumerate(column)] for column in lines.T]
             return tuple(f"(CASE {text} {' '.join(cases)} END)" for cases in branches), level
-        if not text.replace("_", "").isalnum():
-            self._keep(index)
-            level, text = self.at[index], self.texts[index][0]
+        level, text = self._name(index)
+        if not np.isnan(lines).any() and self.sql.at([], text):
+            return tuple(self.sql.at([held(v) for v in column], text) for column in lines.T.tolist()), level
         key = (lines.tobytes(), lines.shape)
         names = [f"v{c}" for c in range(lines.shape[1])]
         source = self._constants(key, lambda: self._table(names, lines))
@@ -237,10 +246,7 @@ class Writer:
         return f"CASE WHEN {x} <= {self._number(cuts[middle])} THEN {below} ELSE {above} END"
 
     def _kernels(self, kernel: Kernel, y: int) -> tuple[Text, int]:
-        text = self.texts[y][0]
-        if not text.replace("_", "").isalnum():
-            self._keep(y)
-            text = self.texts[y][0]
+        _, text = self._name(y)
         made = self.sql.kernels(kernel.centre.tolist(), kernel.log_weight.tolist(), kernel.precision, text)
         return (made,), self.at[y]
 
