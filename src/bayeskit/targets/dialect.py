@@ -264,7 +264,7 @@ class Spark(Dialect):
         return f"(CASE WHEN abs({x}) < 4503599627370496D THEN double(floor({x})) ELSE {x} END)"  # of a bigint
 
     def at(self, numbers: Sequence[float], place: str) -> str:
-        return f"get({_list(numbers)}, CAST({place} AS INT))"
+        return f"get({_list(numbers)}, try_cast({place} AS INT))"
 
     def below(self, cuts: Sequence[float], x: str) -> str:
         lower = f"transform(array({x}), u -> size(filter({_list(cuts)}, c -> c < u)))[0]"
