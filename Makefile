@@ -49,7 +49,7 @@ compilers: $(READY)
 	    --config-settings=cmake.define.CMAKE_CXX_FLAGS="$${flags#* }" || exit 1; done
 
 # A source archive, wheels for Python 3.11 and for 3.12 and later, and each tried without a compiler: in dist.
-PYTHONS ?= python3.11 python3.12 python3.13 python3.14 python3.14t
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 wheel:
 	$(PYTHON) .ci/wheels.py $(PYTHONS)
 
