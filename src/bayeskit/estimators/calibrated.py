@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ from bayeskit.errors import InputError, KindError, ModelFileError, warn
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import document
+from bayeskit.estimators.fold_models import deal_units
 from bayeskit.estimators.learner import non_default_settings, set_features
 from bayeskit.estimators.revive import disclose, enclose
 from bayeskit.estimators.wrapper import Refused, Wrapper, core
@@ -83,7 +85,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         log-loss on rows it is not fitted to, with a penalty for each number it fits. All but the first follow the
         shares of the classes in the rows they are fitted to.
     folds : int or splitter, default 5
-        Folds whose posteriors the map is fitted to.
+        Folds whose posteriors the map is fitted to. A number of them is dealt by what rows hold, equal rows round-robin,
+        so that neither their order matters nor whether a row has a weight of 2 or comes twice.
     random_state : int, default 0
         Seed of the folds.
 
@@ -111,14 +114,16 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the map by cross-validation, and the classifier to all rows."""
         self._check_settings()
-        tested = evaluate(
-            self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight,
-            random_state=self.random_state,
-        )  # fmt: skip
-        with np.errstate(divide="ignore"):
-            log_posterior = np.log(np.asarray(tested.proba))
+        sample, method = LabelledTable.of(X, y, sample_weight), CrossValidation(self.folds)
         fitted = clone(self.estimator).fit(X, y, sample_weight)
-        return self._fit_map(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
+        if isinstance(self.folds, Integral):
+            rows, fold, mass = deal_units(core(fitted).model_, sample, int(self.folds), self.random_state)
+            features, labels, _ = sample.take(rows)
+            sample, method = LabelledTable.of(features, labels, mass), CrossValidation(fold)
+        X, y, weight = sample.X, sample.y, sample.weight
+        tested = evaluate(self.estimator, X, y, method, sample_weight=weight, random_state=self.random_state)
+        with np.errstate(divide="ignore"):
+            return self._fit_map(fitted, np.log(np.asarray(tested.proba)), sample.rows)
 
     def around(
         self, fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None

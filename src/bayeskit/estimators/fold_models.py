@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from bayeskit.arrays import Classifier, Int, LabelsLike, TableLike
+from bayeskit.arrays import Classifier, Float, Int, LabelsLike, Seed, TableLike
 from bayeskit.errors import InputError, warn
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.evaluation.algebra import Algebra
+from bayeskit.evaluation.evaluate import generator_of
 from bayeskit.evaluation.methods import CrossValidation, Split
 from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.distinct_rows import Keys
 from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.model import Model
+from bayeskit.statistics.content import Content, Units
 
 
 def labelled_rows(X: TableLike, y: LabelsLike) -> tuple[LabelledTable, Int, LabelledTable]:
@@ -44,6 +50,27 @@ def split_rows(folds: object, sample: LabelledTable, rng: np.random.Generator) -
     if len(splits) > 1:
         raise InputError(f"folds={folds!r} tests rows more than once; give a number of folds")
     return splits[0]
+
+
+def deal_units(model: Model, sample: LabelledTable, folds: int, seed: Seed) -> tuple[Int, Int, Float]:
+    """Rows, the fold of each, and what it weighs there: equal rows as one, dealt as ``Units`` says; (m,) each.
+
+    Rows hold what a model of them reads.
+    """
+    known = np.flatnonzero(sample.rows.counted)
+    key = int(seed) if isinstance(seed, Integral) else int(generator_of(seed).integers(1 << 62))
+    asked = take_rows(sample.features, known)
+    blocks = list(BatchPredictor.of(model, asked, "Calibrated").blocks())
+    content = Content.varying(blocks, key)
+    words = np.concatenate([content.words(block) for block in blocks], axis=1)
+    rows, keys, _ = Keys.of(words, sample.rows.codes[known], sample.rows.weights[known]).distinct(len(known))
+    units = Units(keys.words, keys.code, keys.weight.to_float())
+    if (many := int(units.count.sum())) < folds:
+        raise InputError(f"{folds} folds need at least as many rows, there are {many}; give fewer folds")
+    place = units.places(folds)
+    mass = np.stack([units.weigh_fold(place, folds, f) for f in range(folds)])
+    fold, row = np.nonzero(mass)
+    return known[rows[row]], fold, mass[fold, row]
 
 
 def fit_folds(estimator: Classifier, sample: LabelledTable, split: Split) -> tuple[Any, ...]:

@@ -166,7 +166,7 @@ def plan_run(
                 "groups keep rows together where they are divided; a fitted model is judged by all of them"
             )
         return FittedRun(source, costs_for)
-    rng = _generator(random_state)
+    rng = generator_of(random_state)
     if is_outside(source.X):
         return StreamRun(source, method, int(rng.integers(1 << 62)), costs_for)
     sample = LabelledTable.of(source.X, source.y, source.weight, source.groups)
@@ -393,7 +393,7 @@ def fit_copy(model: Classifier, sample: LabelledTable) -> Any:
     return clone(model).fit(X, y, **weight_argument(model, weight))
 
 
-def _generator(random_state: Seed) -> np.random.Generator:
+def generator_of(random_state: Seed) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
