@@ -66,12 +66,12 @@ def fit(
     check_output(path, MODEL, [rows.place], force, rows.sql)
     pooled = model == "auto"  # the bar of its candidates stands in place of that of rows
     if coverage is not None:
-        classifier = _with_sets(classifier, coverage, conformal, weight, cluster)
+        classifier = _with_sets(classifier, coverage, conformal, cluster)
     with notes(say) as messages, ExitStack() as shown:
         source = shown.enter_context(open_source(rows, replace(say, quiet=say.quiet or pooled), "learning", cluster))
         origin = Origin(*contents_of(source))
         if coverage is not None:
-            classifier.fit(read_sample(source, sample or MOST).table, target)
+            classifier.fit(read_sample(source, sample or MOST).table, target, sample_weight=weight)
         else:
             table = read_sample(source, sample).table if sample else source
             if pooled:
@@ -82,12 +82,10 @@ def fit(
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
 
 
-def _with_sets(classifier: Any, coverage: float, method: str, weight: str | None, cluster: Cluster) -> Any:
+def _with_sets(classifier: Any, coverage: float, method: str, cluster: Cluster) -> Any:
     """The classifier with a guarantee around it."""
     import bayeskit as bk
 
-    if weight is not None:
-        raise UsageError("--coverage ranks rows among each other, and none weighs more than others; leave --weight out")
     if cluster.engine == "spark":
         raise UsageError("--coverage keeps the rows at hand, so it is not learned on Spark; leave --engine out")
     return bk.Conformal(classifier, coverage, method)

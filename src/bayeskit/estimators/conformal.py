@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike
+from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.decision.conformity import Nonconformity
 from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -142,26 +142,21 @@ class Conformal(ConformalSets):
     rank: int = 1
     random_state: Seed = 0
 
-    def fit(self, X: TableLike, y: LabelsLike, ratio: ColumnLike | None = None, **others: object) -> Self:
+    def fit(
+        self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, ratio: ColumnLike | None = None
+    ) -> Self:
         """Fit the classifier, and score rows by models that have not learned them.
 
         Parameters
         ----------
+        sample_weight : array of shape (n,), optional
+            How often each row came, whole numbers: a row of weight 3 is three rows.
         ratio : array of shape (n,), optional
             How much more frequent a row like each is among those to be asked about than among these: the ratio of the
             densities, up to a factor. The promise then holds of these others (Tibshirani and others 2019).
-        **others
-            None is taken; ``sample_weight`` is refused with what to do instead.
         """
-        if others.pop("sample_weight", None) is not None:
-            raise InputError(
-                "sample_weight: rows are ranked among each other, each as one row like the new one, so a weight would "
-                "break the promise; give ratio= if new rows are of another mixture, or repeat rows that were counted"
-            )
-        if others:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(others))!r}")
         how = self._check_settings()
-        given, known, sample = labelled_rows(X, y)
+        given, known, sample = labelled_rows(X, y, sample_weight)
         weights = self._ratio(ratio, len(given.rows))[known]
         if self.method in ("full", "jackknife+"):
             spec = self.estimator.count_spec() if isinstance(self.estimator, SupportsSpec) else None

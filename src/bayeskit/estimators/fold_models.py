@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from bayeskit.arrays import Classifier, Float, Int, LabelsLike, Seed, TableLike
+from bayeskit.arrays import Classifier, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.errors import InputError, warn
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.wrapper import Wrapper
@@ -18,19 +18,33 @@ from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.evaluate import generator_of
 from bayeskit.evaluation.methods import CrossValidation, Split
 from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.distinct_rows import Keys
-from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.labelled_table import LabelledTable, drop_columns, take_rows
 from bayeskit.model.model import Model
 from bayeskit.statistics.content import Content, Units
 
+ROW = 100  # bytes that one more row takes at least
 
-def labelled_rows(X: TableLike, y: LabelsLike) -> tuple[LabelledTable, Int, LabelledTable]:
-    """A table as it was given, its rows that have a label, and a table of these alone."""
-    given = LabelledTable.of(X, y)
+
+def labelled_rows(
+    X: TableLike, y: LabelsLike, weight: WeightsLike = None
+) -> tuple[LabelledTable, Int, LabelledTable]:
+    """A table as it was given, its rows that have a label, each as often as it weighs, and a table of these alone."""
+    given = LabelledTable.of(X, y, weight)
+    weights = given.rows.weights
+    if len(odd := np.flatnonzero(weights != np.floor(weights))):
+        raise InputError(
+            f"sample_weight of row {odd[0]} is {weights[odd[0]]:g}: rows are ranked among each other, each as one like "
+            f"the new row, so a weight says how often a row came, a whole number; if new rows are of another mixture, "
+            f"give ratio="
+        )
+    check_memory(int(ROW * weights.sum()), f"{weights.sum():,.0f} rows, as many as sample_weight says", "give fewer")
     known = np.flatnonzero(given.rows.counted)
-    if len(known) < len(given.rows):
-        warn(f"{len(given.rows) - len(known)} rows have no label and are left out")
+    if (lost := int((given.rows.codes < 0).sum())) > 0:
+        warn(f"{lost} rows have no label and are left out")
+    known = np.repeat(known, weights[known].astype(np.int64))
     features, labels, _ = given.take(known)
     return given, known, LabelledTable.of(features, labels)
 
@@ -39,6 +53,7 @@ def fit_to(estimator: Classifier, given: LabelledTable, rows: Int) -> Any:
     """A copy of a classifier, fitted to some rows; it learns the name of the target, if that is a column."""
     if isinstance(given.y, str) and isinstance(estimator, BayesClassifier | Wrapper):
         table = pa.table(dict(given.X)) if isinstance(given.X, Mapping) else given.X
+        table = drop_columns(table, [given.weight] if isinstance(given.weight, str) else [])
         return clone(estimator).fit(take_rows(table, rows), given.y)
     X, y, _ = given.take(rows)
     return clone(estimator).fit(X, y)
