@@ -259,6 +259,31 @@ def just(share: float, hits: int, trials: int) -> None:
     assert stats.binom.sf(hits - 1, trials, share) > CHANCE, f"{hits} of {trials} hold, no more than {share} meant"
 
 
+def shifted(seed: int, to: float) -> tuple[Any, Any, Any]:
+    """60 rows of N(0, 1), a last one of N(to, 1), and the ratio of the densities; labels are noise where x is large."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=61)
+    x[-1] += to
+    y = np.where(rng.random(61) < np.where(x > 0.7, 0.5, 0.05), rng.integers(0, 2, 61), x > 0).astype(int)
+    y[:2] = 0, 1
+    return np.column_stack([x, rng.normal(size=61)]), y, np.exp(to * x - to**2 / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["full", "split"])
+def test_coverage_holds_under_a_covariate_shift(method: str) -> None:
+    """Tibshirani, Barber, Candès and Ramdas (2019), corollary 1, by simulation; without the ratio it does not hold."""
+    kept, lost = 0, 0
+    for seed in range(400):
+        X, y, ratio = shifted(seed, 2.0)
+        model = bk.Conformal(bk.NaiveBayes(), 0.8, method, randomised=True, random_state=seed)
+        weighted = model.fit(X[:-1], y[:-1], ratio=ratio[:-1]).predict_set(X[-1:], ratio=ratio[-1:])
+        plain = model.fit(X[:-1], y[:-1]).predict_set(X[-1:])
+        kept, lost = kept + int(weighted[0, y[-1]]), lost + int(plain[0, y[-1]])
+    just(0.8, kept, 400)
+    assert stats.binom.cdf(lost, 400, 0.8) < CHANCE, "rows that need no ratio show nothing"
+
+
 @pytest.mark.parametrize("method", ["full", "jackknife+", "cv+", "split"])
 def test_coverage_is_as_promised(method: str) -> None:
     found = held(bk.Conformal(bk.NaiveBayes(), 0.8, method, folds=5, randomised=True), strange, 300)
