@@ -382,15 +382,6 @@ def test_a_row_without_values_gets_all_classes() -> None:
         assert model.predict_set({"x": [None], "colour": [None], "hits": [None]}).all()
 
 
-def test_a_class_of_one_row_is_ranked() -> None:
-    X, y = normals(30, 2, classes=2)
-    y = np.append(y, 2)
-    X = np.vstack([X, [9.0, 9, 9]])
-    model = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X, y)
-    assert model.predict_set([[9.0, 9, 9]]).shape == (1, 3)
-    assert bk.Conformal(bk.NaiveBayes(), 0.6, by="class").fit(X, y).p_values([[9.0, 9, 9]])[0, 2] >= 0.5
-
-
 def test_novelty_is_a_p_value_of_the_evidence() -> None:
     X, y = normals(200, 30, classes=2)
     for method in ("full", "split", "cv+", "jackknife+"):
@@ -407,9 +398,6 @@ def test_novelty_is_a_p_value_of_the_evidence() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"coverage": 1.0}, "coverage=1.0: give the share"),
-        ({"coverage": 0}, "between 0 and 1"),
-        ({"coverage": "0.9"}, "between 0 and 1"),
         ({"method": "loo"}, "choose one of full, jackknife"),
         ({"conformity_score": "hinge"}, "choose one of lac, margin, aps, raps"),
         ({"by": "shape"}, "names no column of the rows"),
@@ -480,8 +468,6 @@ def test_other_bad_input() -> None:
     model = bk.Conformal(bk.NaiveBayes()).fit(X, y)
     with pytest.raises(TypeError, match="weights"):
         bk.Conformal(bk.NaiveBayes()).fit(X, y, weights=np.ones(60))
-    with pytest.raises(InputError, match="coverage=2"):
-        model.predict_set(X, 2)
     with pytest.raises(InputError, match="ratio has shape"):
         model.p_values(X, ratio=np.ones(3))
     with pytest.raises(InputError, match="two classes"):
@@ -490,6 +476,50 @@ def test_other_bad_input() -> None:
         model.around(model.estimator_, X, y)
     with pytest.raises(KindError, match="no density"):
         bk.Conformal(GaussianNB(), method="split").fit(X[["hits"]].to_numpy(), y).novelty([[1.0]])
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5, np.nan, np.inf, None, True, "0.9"])
+def test_no_coverage_outside_0_and_1_is_promised(coverage: Any) -> None:
+    X, y = mixed(60, 0)
+    model = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    asked = [lambda: bk.Conformal(bk.NaiveBayes(), coverage).fit(X, y)]
+    if coverage is not None:  # which means that of the settings
+        asked += [lambda: model.predict_set(X, coverage), lambda: model.predict_frame(X, coverage=coverage)]
+    for ask in asked:
+        with pytest.raises(InputError, match=r"coverage=.*between 0 and 1"):
+            ask()
+
+
+def test_ratios_that_are_nothing_or_huge_promise_nothing_false() -> None:
+    X, y = mixed(60, 0)
+    plain = bk.Conformal(bk.NaiveBayes()).fit(X, y)
+    huge = bk.Conformal(bk.NaiveBayes()).fit(X, y, ratio=np.full(60, 1e308))
+    np.testing.assert_allclose(huge.p_values(X[:4], ratio=np.full(4, 1e308)), plain.p_values(X[:4]))
+    nothing = bk.Conformal(bk.NaiveBayes()).fit(X, y, ratio=np.zeros(60))
+    for own in (np.zeros(4), np.ones(4)):
+        assert nothing.predict_set(X[:4], ratio=own).all(), "there is nothing to be ranked among"
+
+
+@pytest.mark.parametrize("method", ["full", "jackknife+", "cv+", "split"])
+@pytest.mark.parametrize("estimator", [bk.NaiveBayes(), bk.AODE()], ids=["naive", "averaged"])
+def test_a_class_of_one_row_gets_what_the_ranks_say(estimator: Any, method: str) -> None:
+    """By class, one row of a class is ranked among at most one other: its p-value is 1/2 or 1, so it is in the set."""
+    X, y = mixed(60, 4)
+    X, y = X[["colour"]], np.append(y[:-1], "only")
+    model = bk.Conformal(estimator, 0.9, method, by="class", folds=3).fit(X, y)
+    p = model.p_values(X[-5:])
+    assert np.isfinite(p).all()
+    assert (p[:, model.classes_.tolist().index("only")] >= 0.5).all()
+    assert np.isfinite(bk.Conformal(estimator, 0.9, method, folds=3).fit(X, y).p_values(X)).all()
+
+
+def test_rows_of_no_value_are_left_to_a_person() -> None:
+    X, y = mixed(60, 9)
+    empty = X[:1].assign(x=np.nan, colour=None, hits=np.nan)
+    model = bk.RiskClassifier(bk.Conformal(bk.NaiveBayes(), 0.5), reject="set", novelty=0.05).fit(X, y)
+    assert model.abstained(empty).all(), "its set has all classes"
+    (row,) = model.estimator_.predict_frame(empty, novelty=True)[["set", "novelty"]].to_numpy().tolist()
+    assert row == ["a; b", 1.0]
 
 
 def test_sets_stand_beside_predictions() -> None:

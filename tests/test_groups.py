@@ -65,6 +65,15 @@ def test_all_rows_as_one_group_have_the_measures_of_the_evaluation(found):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), nan_ok=True)
 
 
+def test_a_column_of_one_value_has_one_group_and_no_difference(rows):
+    table, y, _ = rows
+    groups = bk.evaluate(bk.NaiveBayes(), table[:100].assign(one="k"), y[:100], by="one").groups
+    frame = groups.frame()
+    assert set(frame["group"]) == {"k"}
+    assert frame[["rest", "difference", "p"]].isna().all(axis=None)
+    assert "k" in str(groups)
+
+
 def test_groups_are_of_each_column_and_of_both_together(found):
     assert found.groups.names == ("sex", "region", "sex × region")
     assert list(found.groups["region"]) == ["e", "n", "s", "missing"]

@@ -125,11 +125,11 @@ class Rank:
         """(stranger + share (as strange + own)) / (total + own), own being the weight of the new row itself: (m, K).
 
         With a share of one, ties speak for the class; with a uniform random number the p-value of a true class is
-        uniform.
+        uniform. It is 1 where nothing weighs anything.
         """
         own, share = (np.asarray(a, dtype=np.float64).reshape(-1, 1) for a in (own, share))
-        p: Float = (self.stranger + share * (self.as_strange + own)) / (self.total + own)
-        return np.minimum(p, 1.0)
+        above, whole = self.stranger + share * (self.as_strange + own), self.total + own
+        return np.minimum(np.divide(above, whole, out=np.ones_like(above), where=whole > 0), 1.0)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from bayeskit.arrays import (
 from bayeskit.decision.conformity import Nonconformity, Rank
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.any_wrapper import AnyWrapper
+from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.docstrings import ROWS, document
 from bayeskit.evaluation.grouping import table_columns
 from bayeskit.evaluation.learned_rows import LearnedRows, Strata
@@ -135,13 +136,13 @@ class ConformalSets(AnyWrapper):
             From 1 / (rows + 1), like nothing learned, to 1.
         """
         check_is_fitted(self)
+        if isinstance(self.estimator_, BayesClassifier):
+            self.estimator_.model_.check_evidence()
         if self.rows_ is None and self.evidence_ is None:
             raise KindError(
                 f"novelty(): {type(self.estimator_).__name__} has no density of rows (log_evidence), so none is "
                 f"unusual to it; use a classifier of this library that has one, such as NaiveBayes or FullBayes"
             )
-        if self.rows_ is not None:
-            self.rows_.model.check_evidence()
         usual: Float = self._p_values(X, Nonconformity("evidence"), ratio).max(axis=1)
         return usual
 
@@ -150,9 +151,11 @@ class ConformalSets(AnyWrapper):
         keys = self._strata_of(X)
         stratum = np.array([self.groups_.get(key, -1) for key in keys], dtype=np.int64)
         own = self._ratio(ratio, len(keys))
+        scale = -int(np.frexp(max(float(self.ratio_.max()), float(own.max(initial=0.0))))[1])  # sums stay numbers
+        own = np.ldexp(own, scale)
         part, share = self._rng(2).uniform(size=(2, len(keys)))
         part, share = part if how.takes_part else np.ones_like(part), share if self.randomised else np.ones_like(share)
-        strata = Strata(self.stratum_, self.ratio_, self._by_class)
+        strata = Strata(self.stratum_, np.ldexp(self.ratio_, scale), self._by_class)
         p = self._rank(X, how, strata, stratum, part).p_values(own, share)
         p[_without_values(self.estimator_, X)] = 1.0
         return p

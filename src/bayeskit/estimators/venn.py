@@ -128,8 +128,12 @@ class VennAbers(AnyWrapper):
         return self._adopt(fitted, (fitted,), logs, sample.rows.codes[rows], np.zeros(len(rows), dtype=np.int64))
 
     def _adopt(self, fitted: Any, models: tuple[Any, ...], logs: Float, codes: Int, fold: Int) -> Self:
-        if len(set(codes.tolist())) < logs.shape[1]:  # one that a fold lacks has rows in the other folds
-            raise InputError("a class has no row among those the regression is fitted to; give more rows of it")
+        lost = sorted(set(range(logs.shape[1])) - set(codes.tolist()))  # other folds have rows of one that a fold lacks
+        if lost:
+            raise InputError(
+                f"class {fitted.classes_.tolist()[lost[0]]!r} has no row among those the regression is fitted to; give "
+                f"more rows of it"
+            )
         self.estimator_, self.fold_models_ = fitted, models
         self.map_ = VennAbersMap(np.maximum(logs, LEAST), codes, fold)
         self._take_features(fitted)

@@ -72,6 +72,8 @@ def difference(name: str, mine: Measures, rest: Measures) -> Difference:
 
 def group_interval(name: str, mine: Measures) -> Interval:
     """Where a measure of a group lies; means of losses of few rows have none, those of proportions Wilson's."""
+    if not _rows(mine) > 0:
+        return no_interval("no rows")
     if _rows(mine) < FEW and not isinstance(SCORES[name], TableScore):
         return no_interval(f"fewer than {FEW} rows")
     return mine.interval(name)
