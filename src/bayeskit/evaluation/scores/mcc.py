@@ -29,7 +29,7 @@ class MCC(TableScore):
         right, by_chance = agreement(tables) * weight, (true * done[..., : true.shape[-1]]).sum(axis=-1)
         sides = [np.sqrt(np.maximum(weight**2 - (side**2).sum(axis=-1), 0.0)) for side in (done, true)]
         below = sides[0] * sides[1]
-        out: Float = np.divide(right - by_chance, below, out=np.zeros(np.shape(below)), where=below > 0)
+        out: Float = np.divide(right - by_chance, below, out=np.where(weight > 0, 0.0, np.nan), where=below > 0)
         return out
 
     def of_table(self, table: Confusion) -> Interval:
