@@ -85,8 +85,8 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         log-loss on rows it is not fitted to, with a penalty for each number it fits. All but the first follow the
         shares of the classes in the rows they are fitted to.
     folds : int or splitter, default 5
-        Folds whose posteriors the map is fitted to. A number of them is dealt by what rows hold, equal rows round-robin,
-        so that neither their order matters nor whether a row has a weight of 2 or comes twice.
+        Folds whose posteriors the map is fitted to. A number of folds depends on what rows hold,
+        not on their order: a row of weight 2 is as two equal rows.
     random_state : int, default 0
         Seed of the folds.
 

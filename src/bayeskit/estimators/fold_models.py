@@ -28,9 +28,7 @@ from bayeskit.statistics.content import Content, Units
 ROW = 100  # bytes that one more row takes at least
 
 
-def labelled_rows(
-    X: TableLike, y: LabelsLike, weight: WeightsLike = None
-) -> tuple[LabelledTable, Int, LabelledTable]:
+def labelled_rows(X: TableLike, y: LabelsLike, weight: WeightsLike = None) -> tuple[LabelledTable, Int, LabelledTable]:
     """A table as it was given, its rows that have a label, each as often as it weighs, and a table of these alone."""
     given = LabelledTable.of(X, y, weight)
     weights = given.rows.weights
@@ -68,7 +66,7 @@ def split_rows(folds: object, sample: LabelledTable, rng: np.random.Generator) -
 
 
 def deal_units(model: Model, sample: LabelledTable, folds: int, seed: Seed) -> tuple[Int, Int, Float]:
-    """Rows, the fold of each, and what it weighs there: equal rows as one, dealt as ``Units`` says; (m,) each.
+    """Rows, the fold of each, and what it weighs there: equal rows as one, in folds as ``Units`` says; (m,) each.
 
     Rows hold what a model of them reads.
     """
