@@ -566,3 +566,9 @@ def test_a_report_says_what_is_promised(tmp_path: Path) -> None:
         assert line[:2] == [name, str(mine.sum())]
         assert float(line[2].rstrip("%")) == pytest.approx(100 * held[mine].mean(), abs=0.06)
         assert float(line[-1]) == pytest.approx(size[mine].mean(), abs=0.006)
+    usual = np.empty(80)
+    for f in split.tested:
+        mine = split.fold == f
+        usual[mine] = bk.Conformal(bk.NaiveBayes(), 0.9).fit(X[~mine], y[~mine]).novelty(X[mine])
+    cells = [line for line in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "at most 0.05" in line]
+    assert re.sub(r"<[^>]+>", " ", cells[0]).split()[3] == str((usual <= 0.05).sum())

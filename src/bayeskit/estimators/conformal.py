@@ -14,7 +14,7 @@ from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLik
 from bayeskit.decision.conformity import Nonconformity
 from bayeskit.errors import InputError, KindError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.conformal_sets import ConformalSets, evidence_of
+from bayeskit.estimators.conformal_sets import ConformalSets, evidence_of, has_density
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.fold_models import fit_folds, fit_to, labelled_rows, split_rows
 from bayeskit.estimators.learner import non_default_settings
@@ -55,7 +55,7 @@ class JudgedRows:
         """By the model of their fold, and how unlikely they are to it, if it has a density: (n,) each."""
         codes = self.codes(classes)
         scores, evidence = np.empty(len(codes)), np.empty(len(codes))
-        dense = all(_has_density(model) for model in self.models)
+        dense = all(has_density(model) for model in self.models)
         for f, model in enumerate(self.models):
             mine = np.flatnonzero(self.fold == f)
             X = take_rows(self.sample.features, mine)
@@ -279,14 +279,3 @@ class Conformal(ConformalSets):
         made.evidence_, made.fold_, made.ratio_, made.part_ = numbers.get("evidence"), fold, ratio, part
         made._take_features(fitted)
         return made
-
-
-def _has_density(model: Any) -> bool:
-    """Whether it gives log p(row)."""
-    if not isinstance(model, BayesClassifier):
-        return False
-    try:
-        model.model_.check_evidence()
-    except InputError:
-        return False
-    return True

@@ -124,6 +124,11 @@ class ConformalSets(AnyWrapper):
             f"holds the true class in at least {100 * held:.4g} %{less}{within}."
         )
 
+    @property
+    def has_density(self) -> bool:
+        """Whether it knows how usual a row is."""
+        return self.evidence_ is not None if self.rows_ is None else has_density(self.estimator_)
+
     def novelty(self, X: TableLike, ratio: ColumnLike | None = None) -> Float:
         """How usual each row is: a p-value, (n,), small where log p(row) is low beside that of learned rows.
 
@@ -228,6 +233,17 @@ class ConformalSets(AnyWrapper):
                 "conformity_score='evidence' says nothing of classes; ask novelty(X), or choose lac, aps or raps"
             )
         return Nonconformity(self.conformity_score, self.penalty, self.rank)
+
+
+def has_density(model: Any) -> bool:
+    """Whether a classifier knows log p(row)."""
+    if not isinstance(model, BayesClassifier):
+        return False
+    try:
+        model.model_.check_evidence()
+    except InputError:
+        return False
+    return True
 
 
 def least_p(coverage: float) -> float:
