@@ -62,6 +62,22 @@ def test_a_number_is_worth_what_quadrature_says() -> None:
     assert list(found.frame().to_pydict()) == ["column", "saving", "price", "net"]
 
 
+def test_a_number_that_hangs_together_with_a_known_one_is_worth_what_quadrature_says() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.choice(["ill", "well"], 150)
+    heat = rng.normal(37 + (y == "ill"), 0.6)
+    X = np.column_stack([heat, heat - 37 + rng.normal(0, 0.4, 150) + 0.5 * (y == "ill")])
+    found = bk.FullBayes(shrinkage=None).fit(X, y).value_of_information([[37.3, np.nan]], COSTS)
+    joint = [stats.multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, ddof=0)) for c in ("ill", "well")]
+    share, table = np.array([np.mean(y == "ill"), np.mean(y == "well")]), np.array([[1, 50], [5, 0]])
+    v = np.linspace(-8, 9, 40_001)
+    p = share * np.column_stack([d.pdf(np.column_stack([np.full_like(v, 37.3), v])) for d in joint])
+    whole = np.trapezoid(p.sum(axis=1), v)
+    informed = np.trapezoid((p @ table).min(axis=1), v) / whole
+    uninformed = (np.trapezoid(p, v, axis=0) @ table).min() / whole
+    assert found.saving[0] == pytest.approx(uninformed - informed, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "estimator",
     [bk.NaiveBayes(), bk.FullBayes(), bk.TAN(), bk.KDB(), bk.AODE(), bk.NetworkBayes()],
