@@ -180,9 +180,12 @@ private:
         const uint8_t *code = table.codes.data + int64_t(s.column) * rows;
         int64_t to = begin[node], other = 0;
         for (int64_t i = begin[node]; i < end[node]; ++i) {
-            uint8_t level = code[row[size_t(i)]];
-            if (level == MISSING ? s.majority : in_mask(s.mask, level)) row[size_t(to++)] = row[size_t(i)];
-            else spare[size_t(other++)] = row[size_t(i)];
+            int32_t here = row[size_t(i)];
+            uint8_t level = code[here];
+            bool left = level == MISSING ? s.majority : in_mask(s.mask, level);
+            row[size_t(to)] = spare[size_t(other)] = here;  // both are written: a branch would be guessed
+            to += left;
+            other += !left;
         }
         std::copy(spare.begin(), spare.begin() + other, row.begin() + to);
         return to;

@@ -19,6 +19,8 @@ struct Random {
     int64_t below(int64_t n) { return int64_t(next() % uint64_t(n)); }
 };
 
+constexpr int LANE = 16;  // bits of a class in a word
+
 struct Settings {
     int64_t tried, leaves;
     double least;
@@ -38,7 +40,8 @@ class Grower {
     std::vector<int32_t> row, spare, drawn, label, by_level;
     std::vector<uint8_t> level_of;
     std::vector<double> histogram, over, under, share, weight;  // classes of both sides are 0 between columns
-    bool whole;                                                 // whether weights and their squares add up exactly
+    std::vector<uint64_t> packed;                               // the weight of a row in the lane of its class
+    bool whole, lanes;  // whether weights and their squares add up exactly; whether the classes' fit into the lanes of a word
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
 
@@ -66,6 +69,8 @@ public:
             whole = whole && table.weight[i] == std::floor(table.weight[i]);
         }
         whole = whole && total <= 1 << 26;
+        lanes = whole && table.classes <= 4 && total < 1 << LANE;
+        packed.resize(lanes ? row.size() : 0);
         share.resize(MOST_LEVELS);
     }
 
@@ -110,9 +115,12 @@ private:
     int64_t divide(int64_t node) {
         const Split &s = split[size_t(node)];
         int64_t to = begin[size_t(node)], other = 0;
-        for (int64_t i = begin[size_t(node)]; i < end[size_t(node)]; ++i) {
-            if (goes_left(s, row[size_t(i)])) row[size_t(to++)] = row[size_t(i)];
-            else spare[size_t(other++)] = row[size_t(i)];
+        for (int64_t i = begin[size_t(node)]; i < end[size_t(node)]; ++i) {  // both are written: a branch would be guessed
+            int32_t here = row[size_t(i)];
+            bool left = goes_left(s, here);
+            row[size_t(to)] = spare[size_t(other)] = here;
+            to += left;
+            other += !left;
         }
         std::copy(spare.begin(), spare.begin() + other, row.begin() + to);
         return to;
@@ -128,14 +136,16 @@ private:
         int64_t columns = table.codes.columns, able = 0;
         for (int64_t j = 0; j < columns; ++j) drawn[size_t(j)] = int32_t(j);
         for (int64_t i = from; i < to; ++i) {  // read once for all columns
-            label[size_t(i - from)] = table.label[row[size_t(i)]];
-            weight[size_t(i - from)] = table.weight[row[size_t(i)]];
+            int32_t k = table.label[row[size_t(i)]];
+            double w = table.weight[row[size_t(i)]];
+            if (lanes) packed[size_t(i - from)] = uint64_t(w) << (LANE * k);
+            else label[size_t(i - from)] = k, weight[size_t(i - from)] = w;
         }
         // Columns that cannot split the node do not count among those tried.
         for (int64_t j = 0; j < columns && able < how.tried; ++j) {
             std::swap(drawn[size_t(j)], drawn[size_t(j + random.below(columns - j))]);
             int32_t at = drawn[size_t(j)];
-            int64_t leading = random.below(K);
+            uint64_t leading = random.next();  // of the classes, once it is needed
             able += try_column(at, leading, from, to, found);
         }
         return found;
@@ -151,14 +161,69 @@ private:
 
     // Whether the column has two levels here; a better split replaces the one found so far. Sums of whole weights are
     // exact in any order, so that class by class and row by row find the same; few rows of many classes go row by row.
-    bool try_column(int32_t at, int64_t leading, int64_t from, int64_t to, Split &found) {
-        const int64_t K = table.classes, n = to - from;
+    bool try_column(int32_t at, uint64_t number, int64_t from, int64_t to, Split &found) {
+        const int64_t K = table.classes, n = to - from, leading = table.ordered[at] ? 0 : int64_t(number % uint64_t(K));
+        if (lanes) return by_lanes(at, leading, from, n, found);
         if (whole && 2 * n < std::min<int64_t>(table.sizes[at], n) * K) return by_rows(at, leading, from, n, found);
         switch (K) {
         case 2: return by_classes<2>(at, leading, from, n, found);
         case 3: return by_classes<3>(at, leading, from, n, found);
         default: return by_classes<0>(at, leading, from, n, found);
         }
+    }
+
+    static uint64_t lane(uint64_t word, int64_t k) { return (word >> (LANE * k)) & ((1 << LANE) - 1); }
+
+    static uint64_t mass_of(uint64_t word) { return lane(word, 0) + lane(word, 1) + lane(word, 2) + lane(word, 3); }
+
+    static uint64_t squares_of(uint64_t word) {
+        uint64_t out = 0;
+        for (int k = 0; k < 4; ++k) out += lane(word, k) * lane(word, k);
+        return out;
+    }
+
+    // All classes of a level in one word: up to four, of whole weights that are few enough.
+    bool by_lanes(int32_t at, int64_t leading, int64_t from, int64_t n, Split &found) {
+        const int64_t size = table.sizes[at];
+        const uint8_t *code = table.codes.data + int64_t(at) * table.codes.rows;
+        const int32_t *here = &row[size_t(from)];
+        uint64_t cell[2][MISSING + 1];  // missing values have one of their own
+        Levels levels;
+        cell[0][MISSING] = cell[1][MISSING] = 0;
+        if (n >= size) {
+            std::fill(cell[0], cell[0] + size, 0), std::fill(cell[1], cell[1] + size, 0);
+            int64_t i = 0;
+            for (; i + 1 < n; i += 2) {  // two words for each level, so that no sum waits for the one before
+                cell[0][code[here[i]]] += packed[size_t(i)];
+                cell[1][code[here[i + 1]]] += packed[size_t(i + 1)];
+            }
+            if (i < n) cell[0][code[here[i]]] += packed[size_t(i)];
+            for (int64_t b = 0; b < size; ++b) cell[0][b] += cell[1][b];
+            for (int64_t b = 0; b < size; ++b) levels.seen |= uint64_t(cell[0][b] > 0) << b;
+        } else {
+            for (int64_t i = 0; i < n; ++i) cell[0][code[here[i]]] = 0;
+            for (int64_t i = 0; i < n; ++i) {
+                uint8_t level = code[here[i]];
+                cell[0][level] += packed[size_t(i)];
+                levels.seen |= uint64_t(level != MISSING) << (level & (MOST_LEVELS - 1));
+            }
+        }
+        uint64_t whole_node = 0, below = 0;
+        auto mass = [&](int64_t b) {
+            whole_node += cell[0][b];
+            return double(mass_of(cell[0][b]));
+        };
+        sort_levels(at, levels, mass, [&](int64_t b) { return double(lane(cell[0][b], leading)); });
+        if (levels.there < 2) return false;
+        levels.total = double(mass_of(whole_node));
+        auto move = [&](int64_t b, double &under_squares, double &over_squares) {
+            below += cell[0][b];
+            under_squares = double(squares_of(below));
+            over_squares = double(squares_of(whole_node - below));
+            return double(mass_of(below));
+        };
+        scan(at, levels, double(squares_of(whole_node)), move, found);
+        return true;
     }
 
     // W classes, any number where W is 0.
@@ -184,14 +249,10 @@ private:
         std::fill(left, left + K, 0.0);
         auto mass = [&](int64_t b) {
             double sum = 0;
-            for (int64_t k = 0; k < K; ++k) sum += histogram[size_t(b * K + k)];
+            for (int64_t k = 0; k < K; ++k) sum += histogram[size_t(b * K + k)], left[k] += histogram[size_t(b * K + k)];
             return sum;
         };
-        auto add_to_total = [&](int64_t b) {
-            for (int64_t k = 0; k < K; ++k) left[k] += histogram[size_t(b * K + k)];
-            return histogram[size_t(b * K + leading)];
-        };
-        sort_levels(at, levels, mass, add_to_total);
+        sort_levels(at, levels, mass, [&](int64_t b) { return histogram[size_t(b * K + leading)]; });
         double squares = 0;
         for (int64_t k = 0; k < K; ++k) squares += left[k] * left[k];
         for (int64_t k = 0; k < K; ++k) levels.total += left[k];
@@ -283,7 +344,7 @@ private:
                 levels.absent |= uint64_t(1) << b;
                 continue;
             }
-            share[size_t(b)] = led(b) / sum;
+            if (!table.ordered[at]) share[size_t(b)] = led(b) / sum;
             levels.order[levels.there++] = uint8_t(b);
         }
         if (!table.ordered[at])

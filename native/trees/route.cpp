@@ -4,27 +4,85 @@
 
 namespace bayeskit::trees { namespace {
 
+// A node as rows meet it: the bits of a code, and of a missing value, say which child comes next. A leaf leads to itself.
+struct Step {
+    uint64_t first[2];
+    int32_t column, next;
+};
+
+constexpr uint8_t ABSENT = MOST_LEVELS;  // the code of a missing value there
+constexpr int TOGETHER = 8;              // rows that go down a tree side by side, as none waits for another
+
+class Descent {
+    const Forest &f;
+    const int64_t rows, columns;
+    std::vector<uint8_t> code;  // (rows, columns), and one more for leaves where there is no column
+    std::vector<Step> step;     // of one tree
+
+public:
+    std::vector<int32_t> whole, holed;  // rows without a missing value, and with one
+
+    Descent(const Levels &c, const Forest &f) : f(f), rows(c.rows), columns(c.columns), code(size_t(c.rows * c.columns) + 1) {
+        std::vector<uint8_t> missing(size_t(rows), 0);
+        for (int64_t j = 0; j < columns; ++j)
+            for (int64_t r = 0; r < rows; ++r) {
+                uint8_t level = c.data[j * rows + r];
+                missing[size_t(r)] |= level == MISSING;
+                code[size_t(r * columns + j)] = level == MISSING ? ABSENT : level;
+            }
+        for (int64_t r = 0; r < rows; ++r) (missing[size_t(r)] ? holed : whole).push_back(int32_t(r));
+    }
+
+    // What is done at the leaf of each of the rows in tree t; missing values go where most rows went.
+    template <typename Act> void descend(int64_t t, const std::vector<int32_t> &asked, Act act) {
+        int64_t begin = f.start[t];
+        step.clear();
+        for (int64_t i = begin; i < f.start[t + 1]; ++i)
+            if (f.column[i] < 0) step.push_back({{~uint64_t(0), ~uint64_t(0)}, 0, int32_t(i - begin)});
+            else step.push_back({{f.mask[i], f.majority[i]}, f.column[i], f.child[i]});
+        size_t r = 0;
+        for (; r + TOGETHER <= asked.size(); r += TOGETHER) {
+            int32_t at[TOGETHER] = {}, moved = step.size() > 1;
+            while (moved) {
+                moved = 0;
+                for (int i = 0; i < TOGETHER; ++i) {
+                    int32_t to = next(at[i], asked[r + size_t(i)]);
+                    moved |= to ^ at[i];
+                    at[i] = to;
+                }
+            }
+            for (int i = 0; i < TOGETHER; ++i) act(asked[r + size_t(i)], at[i]);
+        }
+        for (; r < asked.size(); ++r) {
+            int32_t at = 0, to;
+            while ((to = next(at, asked[r])) != at) at = to;
+            act(asked[r], at);
+        }
+    }
+
+private:
+    int32_t next(int32_t at, int32_t row) const {
+        const Step &here = step[size_t(at)];
+        uint8_t level = code[size_t(row * columns + here.column)];
+        return here.next + !((here.first[level >> 6] >> (level & 63)) & 1);
+    }
+};
+
 void find_leaves(Input<uint8_t, 2> codes, Starts start, Columns32 column, Masks mask, Columns32 child, Flags majority,
                  Output<int32_t, 2> out) {
     Levels c = levels_of(codes);
     Forest f = forest_of(start, column, mask, child, majority, size_t(c.columns));
     require(int64_t(out.shape(0)) == f.trees && int64_t(out.shape(1)) == c.rows, "out must be (trees, rows)");
     nb::gil_scoped_release free;
-    std::vector<int32_t> leaf(static_cast<size_t>(f.nodes));
-    for (int64_t t = 0; t < f.trees; ++t)
-        for (int64_t i = f.start[t], n = 0; i < f.start[t + 1]; ++i)
-            if (f.column[i] < 0) leaf[size_t(i)] = int32_t(n++);
+    Descent down(c, f);
+    std::vector<int32_t> leaf;
     for (int64_t t = 0; t < f.trees; ++t) {
-        int64_t begin = f.start[t];
-        for (int64_t r = 0; r < c.rows; ++r) {
-            int64_t at = begin;
-            while (f.column[at] >= 0) {
-                uint8_t code = c.data[f.column[at] * c.rows + r];
-                bool first = code == MISSING ? f.majority[at] : in_mask(f.mask[at], code);
-                at = begin + f.child[at] + !first;
-            }
-            out.data()[t * c.rows + r] = leaf[size_t(at)];
-        }
+        leaf.assign(size_t(f.start[t + 1] - f.start[t]), 0);
+        for (int64_t i = f.start[t], n = 0; i < f.start[t + 1]; ++i)
+            if (f.column[i] < 0) leaf[size_t(i - f.start[t])] = int32_t(n++);
+        auto note = [&](int32_t row, int32_t at) { out.data()[t * c.rows + row] = leaf[size_t(at)]; };
+        down.descend(t, down.whole, note);
+        down.descend(t, down.holed, note);
     }
 }
 
@@ -47,14 +105,20 @@ void forest_shares(Input<uint8_t, 2> codes, Starts start, Columns32 column, Mask
     require(int64_t(first.shape(0)) == f.nodes && int64_t(shares.shape(0)) == f.nodes, "shares need one entry per node");
     require(int64_t(out.shape(0)) == c.rows && out.shape(1) == K, "out must be (rows, classes)");
     nb::gil_scoped_release free;
+    Descent down(c, f);
     std::vector<Visit> stack;
     std::vector<Node> node;
     // Tree after tree, so that each stays in the cache while all rows go through it.
     for (int64_t t = 0; t < f.trees; ++t) {
         int64_t begin = f.start[t];
+        down.descend(t, down.whole, [&](int32_t row, int32_t at) {
+            double *to = out.data() + size_t(row) * K;
+            const double *p = shares.data() + size_t(begin + at) * K;
+            for (size_t k = 0; k < K; ++k) to[k] += p[k];
+        });
         node.clear();
         for (int64_t i = begin; i < f.start[t + 1]; ++i) node.push_back({f.mask[i], f.column[i], f.child[i]});
-        for (int64_t r = 0; r < c.rows; ++r) {
+        for (int32_t r : down.holed) {
             double *to = out.data() + size_t(r) * K;
             stack.push_back({0, 1.0});
             while (!stack.empty()) {

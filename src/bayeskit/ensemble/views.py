@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array, csr_matrix
 
+from bayeskit import _core
 from bayeskit.arrays import Float, TableLike
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.frame import column_names, kind_of
@@ -50,10 +51,9 @@ class ScaledColumn:
     missing: float  # where missing values are put
     flagged: bool  # whether they are common enough for an indicator
 
-    def of(self, x: Float) -> Float:
-        score = self.scale.of(x)
-        out: Float = np.floor(np.where(np.isnan(score), self.missing, score) * GRAINS + 0.5) / GRAINS
-        return out
+    def write(self, x: Float, out: Float) -> None:
+        """Where ``x`` is, (n,), into ``out``."""
+        _core.scale_numbers(x, self.scale.values, self.scale.scores, self.missing, GRAINS, out)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class View:
         i = 0
         for filled in self.scales:
             x = np.asarray(block.columns((filled.name,)).column(0))
-            out[i] = filled.of(x)
+            filled.write(x, out[i])
             if filled.flagged:
                 out[i + 1] = np.isnan(x)
             i += 1 + filled.flagged
