@@ -1,5 +1,6 @@
 """AutoBayes: what the pool promises, and what odd tables get."""
 
+import re
 from dataclasses import replace
 
 import duckdb
@@ -227,17 +228,23 @@ def test_fast_pools_by_weights_that_are_known_beforehand():
     assert levels.pool_.weight.sum() == pytest.approx(1.1)
 
 
-@pytest.mark.parametrize(("rows", "names"), [(1_200, 4), (15_000, 1)])
+@pytest.mark.parametrize(("rows", "names"), [(1_200, 4), (15_000, 2)])
 def test_of_many_rows_a_fast_pool_has_boosted_trees(rows, names):
+    """Above 14,000 some rows make the choices, and all are counted: all can be forgotten."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(rows, 2))
     y = x[:, 0] * x[:, 1] > 0
     model = bk.AutoBayes(fast=True).fit(x, y)
     assert [m.name for m in model.members_].count("boosted trees") == 1
     assert len(model.members_) == names
-    if names == 1:
-        assert model.pool_.weight.tolist() == [1.0]
     assert model.score(x, y) > 0.95
+    if names == 2:
+        assert model.pool_.weight == pytest.approx([0.33, 0.77])
+        assert [m.classifier.model_.weights.sum() for m in model.members_] == [rows, rows]
+        said = re.search(r"choices made by (\d,\d{3}) different rows drawn of 15,000", str(model.summary()))
+        assert 3_000 < int(said[1].replace(",", "")) < 4_000
+        with pytest.warns(UserWarning, match="no longer counted"):
+            model.forget(x[:14_000], y[:14_000])
 
 
 def test_progress_is_told_and_time_ends_the_trying():

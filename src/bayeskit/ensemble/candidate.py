@@ -68,7 +68,7 @@ class Candidate:
     portable: bool = True  # whether all targets of export have a form of it
     cost: float = 1.0  # of judging it, that of the first candidate being 1
     share: float = 0.0  # its weight in a pool that is not judged; 0 where it is not in one
-    alone: bool = False  # whether it stands for such a pool where rows are many
+    many: float = 0.0  # the same where rows are many
 
 
 @dataclass(frozen=True)

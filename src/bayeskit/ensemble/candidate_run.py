@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Seed
+from bayeskit.arrays import Float, Int, Seed
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.cross_fit import ROWS, CrossFit, Share
@@ -31,6 +31,7 @@ from bayeskit.model.open_table import OpenTable
 K = TypeVar("K")
 JUDGED = 14_000  # different rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
+CHOOSING = 4  # one of so many of these rows makes the choices of members that are not judged
 HUGE = 10_000_000  # rows times classes times columns beyond which there are no folds: some rows are held out once
 TESTED, FEWEST = 4_000_000, 500  # numbers that are kept of the rows that are predicted, at most; such rows, at least
 
@@ -124,8 +125,25 @@ class CandidateRun:
         for done, candidate in enumerate(wanted):
             if callback is not None:
                 callback(done, len(wanted), candidate.name)
-        jobs = [(candidate, Job(candidate.make().spec(), self._see(candidate.view)[0])) for candidate in wanted]
-        return [CrossFitter(candidate, self.plan, job).unjudged() for candidate, job in jobs], []
+        return [CrossFitter(candidate, self.plan, self._unjudged(candidate)).unjudged() for candidate in wanted], []
+
+    def _unjudged(self, candidate: Candidate) -> Job:
+        """What is learned from all rows; of many, some make the choices."""
+        view, table = self._see(candidate.view)
+        job = Job(candidate.make().spec(), view)
+        if not self.drawn.sampled:
+            return job
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            chosen = learn(job.spec, table.take(*self._choosing), tuple(self.reader.classes.tolist())).structure
+        return replace(job, fixed=chosen)
+
+    @property
+    def _choosing(self) -> tuple[Int, Float]:
+        """The rows that make the choices of members that are not judged, and their weights."""
+        some = self.drawn.weigh_fold(self.drawn.places(CHOOSING), CHOOSING, 0)
+        rows = np.flatnonzero(some)
+        return rows, some[rows]
 
     def pool(self, evaluated: Sequence[CandidatePrediction]) -> Pool:
         """How much each counts."""
@@ -147,12 +165,14 @@ class CandidateRun:
         capped = "" if taken is None else f"took {taken:,} of {self._rows:,.0f} rows"
         return LeaderboardEntry(member.name, loss, float(weight), float(gain), capped if weight > 0 else "adds nothing")
 
-    @property
-    def note(self) -> str:
-        """How the rows that were judged were drawn, where these are not all."""
+    def note(self, evaluated: Sequence[CandidatePrediction]) -> str:
+        """How the rows that were judged, or that choices were made by, were drawn, where these are not all."""
         if not self.drawn.sampled:
             return ""
-        return f"judged on {len(self.drawn.rows):,} different rows drawn of {self._rows:,.0f}; members learned all rows"
+        judged = any(len(each.log_posterior) for each in evaluated)
+        rows = len(self.drawn.rows) if judged else len(self._choosing[0])
+        done = "judged on" if judged else "choices made by"
+        return f"{done} {rows:,} different rows drawn of {self._rows:,.0f}; members learned all rows"
 
     @property
     def _rows(self) -> float:

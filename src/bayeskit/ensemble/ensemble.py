@@ -32,7 +32,7 @@ from bayeskit.model.posterior import log_prior
 from bayeskit.model.program import TableInputs
 from bayeskit.portable.program import Program
 
-QUICK = 14_000  # rows up to which a fast pool has several members
+QUICK = 14_000  # rows up to which the members of a fast pool choose by all of them
 STEPPED = 100_000  # different rows by which the weights of the members move when more are learned
 
 
@@ -41,7 +41,7 @@ class Search:
     """Which candidates are tried, and for how long."""
 
     candidates: Callable[[Facts], Sequence[Candidate]]  # the most useful first
-    fast: bool = False  # some, with weights that are known beforehand; of many rows the first alone
+    fast: bool = False  # some, with weights that are known beforehand
     deadline: Deadline = Deadline()
     max_candidates: int | None = None
     callback: Callable[[int, int, str], object] | None = None  # of what is done, of how many, and the next name
@@ -99,7 +99,7 @@ class Ensemble:
                 made, lost = run.learn(_heaviest_first(evaluated, pool), made, search.deadline)
         members = tuple(made[e.name] for e, weight in zip(evaluated, pool.weight, strict=True) if weight > 0)
         judged = [run.entry(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        board = Leaderboard.of([*skipped, *failed, *judged], len(run.plan.label), run.note)
+        board = Leaderboard.of([*skipped, *failed, *judged], len(run.plan.label), run.note(evaluated))
         return cls(reader, members, pool.kept(), board)
 
     # -- posterior -------------------------------------------------------------------------------
@@ -283,10 +283,11 @@ def _ask(member: Member, row: Block) -> Float:
 
 
 def _quick(found: Sequence[Candidate], rows: float) -> list[Candidate]:
-    """Those of a pool that is not judged: of many rows one, and if that cannot help the first, with fitted weights."""
+    """Those of a pool that is not judged; where one of many rows lacks some, the first, with fitted weights."""
     if rows <= QUICK:
         return [candidate for candidate in found if candidate.share]
-    return [c for c in found if c.alone][:1] or [replace(found[0], plain=False, share=0.0)]
+    many = [replace(candidate, share=candidate.many) for candidate in found if candidate.many]
+    return many if len(many) > 1 else [replace(found[0], plain=False, share=0.0)]
 
 
 def _heaviest_first(evaluated: Sequence[CandidatePrediction], pool: Pool) -> list[CandidatePrediction]:

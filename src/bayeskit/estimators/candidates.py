@@ -39,7 +39,7 @@ def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: 
         return bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR)
 
     return (
-        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow),
+        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), weighed=True, helps=_narrow, many=0.3),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), weighed=True),
         Candidate(
             "corrected naive",
@@ -60,7 +60,7 @@ def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: 
             cost=3.0,
             helps=_many,
             share=0.5,
-            alone=True,
+            many=0.7,
         ),
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
