@@ -41,3 +41,8 @@ class Scale:
         between = take(slope, j) * (x - take(values, j)) + take(scores, j)
         inside = np.where(x >= values[-1], scores[-1], between)
         return np.where(x <= values[0], scores[0], inside)
+
+    def of(self, x: Float) -> Float:
+        gone = np.isnan(x)
+        out: Float = np.where(gone, np.nan, np.interp(np.where(gone, 0.0, x), self.values, self.scores))
+        return out
