@@ -131,6 +131,27 @@ def test_a_key_keeps_its_rows_together_and_is_no_feature(folder):
     assert found.interval("accuracy").how == "folds, corrected t"
 
 
+@pytest.mark.parametrize(
+    ("model", "groups"),
+    [(bk.AutoBayes(max_candidates=1), None), (bk.NaiveBayes(weights="fitted"), "id")],
+    ids=["pool", "weighted"],
+)
+def test_models_that_do_not_count_alone_are_fitted_to_the_rows_outside_each_fold(tmp_path, model, groups):
+    """Against fits of the rows in memory, by the same folds; the column that keeps rows together is no feature."""
+    rows = TABLE.slice(0, 600) if groups else TABLE.slice(0, 600).drop_columns(["id"])
+    pq.write_table(rows, tmp_path / "some.parquet", row_group_size=200)
+    method = bk.CrossValidation(2)
+    found = bk.evaluate(model, tmp_path / "some.parquet", "kind", method, sample_weight="w", groups=groups)
+    (batch,) = rows.combine_chunks().to_batches()
+    fold = HashSplit((0.5, 1.0), seed_of(0), groups).fold(batch, 0)
+    memory = rows if groups is None else rows.drop_columns([groups])
+    wanted = bk.evaluate(model, memory, "kind", bk.CrossValidation(fold), sample_weight="w")
+    same(found, wanted)
+    assert found.computed == "refit"
+    asked = memory.drop_columns(["kind", "w"])
+    assert found.model.predict_proba(asked) == pytest.approx(wanted.model.predict_proba(asked), abs=1e-12)
+
+
 def test_a_holdout_of_a_stream_tests_its_share(folder):
     found = bk.evaluate(bk.NaiveBayes(), folder / "plain.parquet", "kind", bk.Holdout(0.25))
     fold = folds(HashSplit((0.25, 1.0), seed_of(0)))

@@ -25,6 +25,7 @@ import cluster
 import server
 from bayeskit.data.encode import Roles
 from bayeskit.engines.engine import engines
+from bayeskit.engines.part import Part
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
@@ -103,6 +104,12 @@ def a_file(write: Callable[[pa.Table, Path], None], name: str) -> Callable[[Path
 ASparkFrame = type("DataFrame", (), {"__module__": "pyspark.sql"})
 
 
+def a_part(folder: Path) -> Any:
+    """The rows of a file that has others behind them."""
+    pq.write_table(pa.concat_tables([TABLE, TABLE.slice(0, 300)]), folder / "more.parquet", row_group_size=170)
+    return Part(folder / "more.parquet", lambda batch, start: np.arange(start, start + batch.num_rows) < ROWS)
+
+
 def on_a_cluster(_: Path) -> Any:
     levels = TABLE["select"].cast(pa.string())
     return cluster.session().createDataFrame(TABLE.set_column(TABLE.schema.get_field_index("select"), "select", levels))
@@ -167,6 +174,7 @@ SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may lo
     "sqlite": ("t.sqlite", a_sqlite_file),
     "postgresql": ("postgresql://", lambda _: server.holding(TABLE)),
     "relation": (duckdb.sql("select 1"), a_relation),
+    "part": (Part(None, lambda batch, start: np.ones(batch.num_rows, dtype=bool)), a_part),
     "cluster": (ASparkFrame(), on_a_cluster),
 }
 PAIRS = [

@@ -45,6 +45,7 @@ ByGroup = Annotated[
 METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
 USUAL = ("naive", "full", "tan", "kdb", "aode")
 FEWER = 5  # folds of a pool, every fit of which is many
+PASSES = ("cv", "holdout")  # that need no row at hand
 POOLED, REFITTED = 50_000, 500_000  # rows at most, of models that keep them at hand
 
 
@@ -217,7 +218,8 @@ class Task:
 
         options, pooled = self.options, self.model == "auto"
         classifier, way = self._classifier(), options.way(pooled)
-        refitted = bool(self.by) or options.sample is not None or _needs_refits([classifier])
+        in_passes = options.method in PASSES and self.coverage is None
+        refitted = bool(self.by) or options.sample is not None or (not in_passes and _needs_refits([classifier]))
         rows = without_ignored(self.rows, self.by)
         with (
             _take(rows, say, options, refitted, pooled, then is not None) as taken,
@@ -229,9 +231,10 @@ class Task:
             found = bk.evaluate(classifier, table, self.target, way, **others)
             if then is not None:
                 # fitted by name, so that a file of the model knows its target
-                X = drop_columns(table, [options.groups]) if pooled and options.groups else table
-                learn = partial(clone(classifier).fit, X, self.target, sample_weight=options.weight)
-                found = replace(found, fit=learn) if pooled else found
+                if pooled and not taken.streamed:
+                    X = drop_columns(table, [options.groups]) if options.groups else table
+                    learn = partial(clone(classifier).fit, X, self.target, sample_weight=options.weight)
+                    found = replace(found, fit=learn)
                 then(found, taken)
         return found
 

@@ -56,8 +56,8 @@ def report(
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.
 
-    The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
-    there are more (--sample). Models with statistics, as --model naive, read files of any size.
+    The model is AutoBayes unless another is named: it tries many and pools them. All rows are judged, in passes over
+    files that take much memory; --sample draws some.
     """
     from bayeskit.reports.page import Page
 

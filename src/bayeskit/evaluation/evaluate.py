@@ -49,10 +49,11 @@ from bayeskit.evaluation.methods import (
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.protocols import SupportsSpec, can_fit
 from bayeskit.evaluation.refit import FoldModels, Refit, actions_by, weight_argument
+from bayeskit.evaluation.refit_stream import stream_for
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
-from bayeskit.evaluation.stream import LabelledSource, Stream, hash_split
+from bayeskit.evaluation.stream import LabelledSource, hash_split
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable, Rows
 
@@ -102,9 +103,9 @@ def evaluate(
 
     Confusion, accuracy and what follows from them are of what the model does (``predict``), log-loss, Brier score,
     calibration and areas of its probabilities. Of a RiskClassifier, or of scikit-learn's classifiers with a
-    threshold, the decisions it takes itself are judged. A file or relation is read twice and no row is kept: folds
-    come from a hash of the row's number, or of the column named by ``groups``; areas and equal-mass calibration come
-    from 4,096 bins of scores.
+    threshold, the decisions it takes itself are judged. A file or relation is read twice (by models that are fitted
+    anew, as AutoBayes, some times for each fold) and no row is kept: folds come from a hash of the row's number, or of
+    the column named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
 
     Parameters
     ----------
@@ -189,8 +190,7 @@ class StreamRun:
     def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model evaluated."""
         division = hash_split(self.method, self.source.groups, self.seed)
-        stream = Stream.of(model, self.source, division, n_jobs)
-        return stream.run(self.costs_for, self.method)
+        return stream_for(model, self.source, division, n_jobs).run(self.costs_for, self.method)
 
 
 @dataclass(frozen=True)

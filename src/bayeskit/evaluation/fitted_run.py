@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,32 +55,12 @@ class FittedRun:
 
     def _run_stream(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
         """In two passes, the first for the classes there are; no row is kept."""
-        roles, engine, rows = table.source.roles, table.engine, table.source.rows
-        label = str(roles.label)
-        column = Column(label, "nominal", "", "target")
-        levels = Levels.of(model.classes_.tolist())
-        for values in engine.map(rows, [label], lambda batch, start: batch.column(label).unique()):
-            levels = codes_of(values, levels, True, column)[1]
-        classes = _sort_labels(levels, model.classes_)
-        known = Levels.of(classes.tolist())
+        classes = read_classes(table, model.classes_)
         decision_costs, actions = (
             costs_of_decisions(model, self.costs_for(classes), classes),
             actions_of(model, classes),
         )
-
-        def step(batch: pa.RecordBatch, start: int) -> Judged:
-            codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
-            given = weights_of(batch, roles)
-            weights = np.ones(len(codes)) if given is None else given
-            asked = pa.Table.from_batches([batch]).select(list(names))
-            logs = logs_of(model, asked, classes)
-            done = actions.encode(actions_by(model, asked))[0]
-            used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
-            return codes[used], logs[used], weights[used], part[used], done[used]
-
-        engine = answering(engine, len(names), len(classes))
-        judged = engine.map(rows, [*names, *roles.names], step)
-        sums, ranks = sum_scores(judged, PARTS, len(classes), decision_costs)
+        sums, ranks = sum_scores(judge(model, table, names, classes), PARTS, len(classes), decision_costs)
         return Evaluation(
             classes,
             Measures(sums, 1, 0.0, ranks=ranks, decision_costs=decision_costs),
@@ -92,6 +72,35 @@ class FittedRun:
             y=self.source.y,
             others=actions.others,
         )
+
+
+def read_classes(table: OpenTable, *known: Array) -> Array:
+    """The labels that the rows of a stream have and those known, sorted: one pass over their column."""
+    label = str(table.source.roles.label)
+    column, levels = Column(label, "nominal", "", "target"), Levels.of([c for each in known for c in each.tolist()])
+    for values in table.engine.map(table.source.rows, [label], lambda batch, start: batch.column(label).unique()):
+        levels = codes_of(values, levels, True, column)[1]
+    return _sort_labels(levels, *known) if known else labels(levels.ordered.values, "O")
+
+
+def judge(model: Classifier, table: OpenTable, names: Sequence[str], classes: Array) -> Iterator[Judged]:
+    """What a fitted classifier says of the rows of a stream and does with them, batch by batch."""
+    roles, known = table.source.roles, Levels.of(classes.tolist())
+    label, actions = str(roles.label), actions_of(model, classes)
+    column = Column(label, "nominal", "", "target")
+
+    def step(batch: pa.RecordBatch, start: int) -> Judged:
+        codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
+        given = weights_of(batch, roles)
+        weights = np.ones(len(codes)) if given is None else given
+        asked = pa.Table.from_batches([batch]).select(list(names))
+        logs = logs_of(model, asked, classes)
+        done = actions.encode(actions_by(model, asked))[0]
+        used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
+        return codes[used], logs[used], weights[used], part[used], done[used]
+
+    engine = answering(table.engine, len(names), len(classes))
+    return engine.map(table.source.rows, [*names, *roles.names], step)
 
 
 def evaluate_fitted(
