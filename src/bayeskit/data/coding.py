@@ -284,7 +284,8 @@ def _look_up(
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + part for b, (_, part, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(part for part, _, _ in texts), np.concatenate([part for _, _, part in texts])
-    for j, added in zip(which, _core.text_codes(about.T.copy(), out.shape[1], whole, start, codes, first, out), strict=True):
+    unseen = _core.text_codes(about.T.copy(), out.shape[1], whole, start, codes, first, out)
+    for j, added in zip(which, unseen, strict=True):
         if added:
             more = [(TEXT, text) for text in added]
             if few_rows:
