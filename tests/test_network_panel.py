@@ -185,6 +185,19 @@ def test_states_sliders_fields_and_the_code_follow_each_other(browser, tmp_path)
     page.close()
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_sliders_have_steps_of_any_size(browser, tmp_path, scale):
+    network = bk.Network([], {"x": {"intercept": 3 * scale, "deviation": scale}})
+    panel = show(browser, network, tmp_path / "tiny.html")
+    panel.page.get_by_label("x", exact=True).focus()
+    panel.page.keyboard.press("ArrowRight")
+    x = float(panel.page.get_by_label("x, as a number", exact=True).input_value())
+    assert x == pytest.approx((3 + 8 / 400) * scale, rel=1e-9)
+    assert eval(panel.page.inner_text("#python"), {"network": network})["x"].mean == x
+    assert panel.complaints == []
+    panel.page.close()
+
+
 def test_a_dragged_node_stays_where_it_is_put(browser, tmp_path):
     panel = show(browser, hybrid(), tmp_path / "hybrid.html")
     page = panel.page

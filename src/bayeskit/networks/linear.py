@@ -264,8 +264,10 @@ def _explain_singular(node: NumberNode, cell: int, error: str, pseudo: float) ->
         return f"{cannot}{numbers[int(error.split()[1])]!r} above it is constant{where}{advice}"
     if error == "dependent":
         return f"{cannot}the numbers above it ({', '.join(numbers)}) depend linearly on each other{where}{advice}"
-    if numbers or where:
-        return f"the number {child!r} is an exact linear function of {', '.join(numbers) or 'nothing'}{where}{advice}"
+    if numbers:
+        return f"the number {child!r} is an exact linear function of {', '.join(numbers)}{where}{advice}"
+    if where:
+        return f"the number {child!r} has a single value{where}, so that its deviation there is 0{advice}"
     return f"the number {child!r} is constant; leave the column out"
 
 

@@ -34,7 +34,7 @@
     const rows = node.states.map((state, s) => {
       const bar = make("i"), tick = make("u"), value = make("span", { class: "n" });
       const button = make("button", { type: "button", class: "state", "aria-pressed": "false" },
-        named("span", state, { class: "name" }), make("span", { class: "track" }, bar, tick), value);
+        make("span", { class: "name", text: cut(state), title: state }), make("span", { class: "track" }, bar, tick), value);
       button.addEventListener("click", () => set(v, evidence[v] === s ? null : s));
       if (first[v].p) tick.style.left = `${100 * first[v].p[s]}%`; else tick.hidden = true;
       return { bar, tick, value, button };
@@ -58,7 +58,8 @@
   function numberCard(node, v) {
     const known = first[v].weights, middle = known ? mixture.mean(first[v]) : 0, spread = known ? mixture.deviation(first[v]) : 1;
     const low = middle - 4 * spread, high = middle + 4 * spread;
-    const digits = within(1 - Math.floor(Math.log10(spread)), 0, 12), shown = (x) => String(Number(x.toFixed(digits + 1)));
+    const digits = within(1 - Math.floor(Math.log10(spread)), 0, 12), plain = spread > 1e-9 && spread < 1e12;
+    const shown = (x) => String(Number(plain ? x.toFixed(digits + 1) : x.toPrecision(15)));
     const slider = make("input", { type: "range", min: 0, max: TICKS, step: 1, "aria-label": node.name });
     const field = make("input", { type: "number", step: "any", "aria-label": `${node.name}, as a number`, placeholder: "–" });
     const clear = make("button", { type: "button", class: "clear", "aria-label": `${node.name} is not known`, text: "×" });
