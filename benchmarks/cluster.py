@@ -20,7 +20,8 @@ import bayeskit as bk
 from engines import Run, python
 
 SESSION = """
-import sys, time, warnings
+import os, sys, warnings
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 spark = (SparkSession.builder.master(f"local[{sys.argv[2]}]").config("spark.ui.enabled", "false")

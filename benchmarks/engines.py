@@ -73,7 +73,8 @@ NaiveBayes(modelType="multinomial").fit(Pipeline(stages=[
 spark.stop()
 """
 SPARK = """
-import sys, warnings
+import os, sys, warnings
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 import bayeskit as bk
@@ -157,11 +158,11 @@ def measure(folder: Path, rows: int, more: int) -> None:
     print(f"peak memory {peak:.0f} MB (goal 700), {growth:+.1%} for {more / rows:g}x the rows (goal +10 %)")
     print(f"scikit-learn takes {times(theirs, ours)} of ours")
     out = str(folder / "out.parquet")
-    all_kept = bayeskit("predict", model, small, "--keep", "all", "-o", out)
+    all_kept = bayeskit("predict", model, small, "--keep", "all", "--force", "-o", out)
     ways = {
         "reading and rewriting the rows, pyarrow's defaults": python(COPY, small, out),
         "the same, floats without dictionaries": python(COPY, small, out, "plain"),
-        "bayeskit predict to Parquet": bayeskit("predict", model, small, "-o", out),
+        "bayeskit predict to Parquet": bayeskit("predict", model, small, "--force", "-o", out),
         "bayeskit predict --keep all": all_kept,
         "the same, pyarrow's defaults for what is kept": python(DEFAULTS, *all_kept[3:]),
     }
