@@ -7,8 +7,9 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import bayeskit as bk
+from bayeskit.arrays import FRONT
 from bayeskit.errors import InputError
-from bayeskit.numerics.log_linear import FRONT, AdditiveTables
+from bayeskit.numerics.log_linear import AdditiveTables
 
 
 def design(codes, sizes):

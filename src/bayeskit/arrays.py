@@ -76,6 +76,8 @@ class CostTable(Protocol):
     def matrix_for(self, classes: Any) -> Float: ...
 
 
+FRONT = 2  # places in front of a column's levels in a table, and codes below theirs: never seen, missing
+
 Label: TypeAlias = Hashable  # a class, a level, a state or an action
 FilePath: TypeAlias = str | PathLike[str]
 ColumnLike: TypeAlias = ArrayLike | SupportsArrow  # values, or the name of a column

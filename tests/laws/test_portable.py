@@ -91,7 +91,9 @@ def test_a_server_says_what_the_model_does(name):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Categorical", "Gaussian", "Histogram", "Full", "TAN", "CalibratedTwo", "VennAbers", "BoostedMissing"])
+@pytest.mark.parametrize(
+    "name", ["Categorical", "Gaussian", "Histogram", "Full", "TAN", "CalibratedTwo", "VennAbers", "BoostedMissing"]
+)
 def test_a_cluster_says_what_the_model_does(name):
     model, rows, true, held = compared(name)
     text = bk.export(model, "sql", dialect="spark", source="t", keep=["row_number"])

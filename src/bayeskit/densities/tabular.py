@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Code, Float, Int
+from bayeskit.arrays import FRONT, Code, Float, Int
 from bayeskit.data.block import Block, CountedRows
 from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
@@ -19,7 +19,6 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 
 ENTRIES = 1 << 22  # of tables by stratum left out: 32 MB
-FRONT = 2  # cells in front of each column's levels: never seen, missing
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.graph import Graph
+from bayeskit.numerics.special import LOG_2
 from bayeskit.plots.style import Display
 from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
@@ -162,4 +163,4 @@ def _information(counts: Float) -> float:
     share = counts / whole
     rows, columns, group = share.sum(axis=2), share.sum(axis=1), share.sum(axis=(1, 2))
     nats = times_log(share).sum() + times_log(group).sum() - times_log(rows).sum() - times_log(columns).sum()
-    return max(0.0, float(nats) / float(np.log(2)))
+    return max(0.0, float(nats) / LOG_2)

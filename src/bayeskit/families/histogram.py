@@ -11,13 +11,13 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import FRONT, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
-from bayeskit.densities.tabular import FRONT, LooStrata
+from bayeskit.densities.tabular import LooStrata
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.numerics.special import LOG_2

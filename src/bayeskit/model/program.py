@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import FRONT
 from bayeskit.data.levels import MISSING, PRESENT
 from bayeskit.model.model import Model
 from bayeskit.portable.program import InputColumn, Member, Program, Unportable
 from bayeskit.portable.symbol import Symbol, take, where
 
-FRONT = 2  # codes below those of the levels: never seen, missing
 View = Sequence[tuple[str, Any]]  # a column of the table, and a number made of it
 COLUMNS = 5000  # whose terms a program may have
 

@@ -12,6 +12,7 @@ from itertools import count
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
+from bayeskit.data.hash_split import ODD
 from bayeskit.errors import ImpossibleEvidence, NetworkError
 from bayeskit.networks.compiler import MOST_WORK, compile_plan
 from bayeskit.networks.network import Network
@@ -150,7 +151,7 @@ class Inference:
             with np.errstate(divide="ignore"):
                 log_p[places] = np.log(found[0]) + exponent * LOG_2
             chosen[:, places] = states
-            seed = (seed + 0x9E3779B97F4A7C15) % 2**64  # other numbers for other rows
+            seed = (seed + int(ODD)) % 2**64  # other numbers for other rows
         return chosen, log_p
 
     def expect_counts(self, codes: Code, weights: Float | None, tables: Float | None = None) -> tuple[Float, Float]:

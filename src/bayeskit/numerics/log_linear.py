@@ -199,7 +199,6 @@ def mixture_weights(log_p: Float, mass: Float | None = None, before: Float | flo
     return share
 
 
-FRONT = 2  # cells in front of each table, for codes -2 (never seen) and -1 (missing): they stay 0
 TABLE_STEPS = 100  # of L-BFGS
 TABLE_CLOSE = 1e-8  # share of the loss that is left to gain where it ends
 ROUGH = 2e-5  # the same where a fit is only judged

@@ -18,10 +18,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from bayeskit.arrays import Bool, Code, Float, Int, Json
+from bayeskit.arrays import FRONT, Bool, Code, Float, Int, Json
 
 NOTHING = 1e-12  # a share that is rounding
-FRONT = 2  # lines in front of the levels in a table: never seen, missing
 
 
 class TableStore(Protocol):

@@ -12,8 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from bayeskit.arrays import Classifier, Float, Label
-from bayeskit.densities.tabular import FRONT
+from bayeskit.arrays import FRONT, Classifier, Float, Label
 from bayeskit.estimators.any_wrapper import AnyWrapper
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated

@@ -9,10 +9,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import FRONT, Bool, Float, Int
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced

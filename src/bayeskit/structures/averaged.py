@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.arrays import FRONT, Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.data.written import Ratio
 from bayeskit.densities.density import Density, WorkedFactor, reveal_terms
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import best_first
 from bayeskit.portable.program import Inputs, Term

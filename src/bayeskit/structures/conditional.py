@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import FRONT, Float, Int
 from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 

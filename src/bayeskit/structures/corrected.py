@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from bayeskit.arrays import FRONT
 from bayeskit.data.levels import Domain
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints

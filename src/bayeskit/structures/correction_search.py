@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Code, Float, Int
+from bayeskit.arrays import FRONT, Code, Float, Int
 from bayeskit.data.levels import Domain
 from bayeskit.numerics.cut_points import best_first
-from bayeskit.numerics.log_linear import FRONT, ROUGH, AdditiveTables, Evidence
+from bayeskit.numerics.log_linear import ROUGH, AdditiveTables, Evidence
 from bayeskit.statistics.content import Units
 from bayeskit.statistics.rows import ContentOrder, Rows
 from bayeskit.statistics.sliced import Slices

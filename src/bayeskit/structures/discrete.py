@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Code, Float, Int
+from bayeskit.arrays import FRONT, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Factored
 from bayeskit.densities.likelihood import Staged
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
 from bayeskit.numerics.cut_points import CutPoints, ascending

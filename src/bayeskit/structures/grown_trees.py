@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Code, Float, Int
+from bayeskit.arrays import FRONT, Array, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Domain
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Density
 from bayeskit.numerics.cut_points import heavy_apart, short
-from bayeskit.portable.nodes import FRONT
 from bayeskit.portable.nodes import Forest as ForestNode
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import Symbol, place, take, where

@@ -11,10 +11,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import FRONT, Float
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import best_first
 from bayeskit.statistics.bins import Bins

@@ -10,10 +10,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import FRONT, Float
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
 from bayeskit.networks.exploration import Exploration, check_count

@@ -10,11 +10,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.arrays import FRONT, Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.portable.symbol import take, total, where

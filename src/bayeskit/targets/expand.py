@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from bayeskit.arrays import Float
-from bayeskit.portable.nodes import FRONT, NOTHING, Cells, Kernel, Mixture, Network, Normal
+from bayeskit.arrays import FRONT, Float
+from bayeskit.portable.nodes import NOTHING, Cells, Kernel, Mixture, Network, Normal
 from bayeskit.portable.program import BY_CLASS, FAR, MOST, OVERFLOW, SURE, Calibration, Member, Program, Unportable
 from bayeskit.portable.symbol import Symbol, Value, largest, least, logsum, place, take, together, total, where
 
