@@ -11,14 +11,20 @@ import numpy as np
 from bayeskit import _core
 from bayeskit._core import MOST_INPUTS, OpKind
 from bayeskit.errors import NetworkError
+from bayeskit.memory import SMALL, free_memory
 from bayeskit.networks.plan import Elimination, Numbered, Pattern, Plan, eliminate
 
 MOST_MESSAGE_CELLS = 1 << 27
+MESSAGE_BYTES = 16  # for each number of a message, what its products take beside it included
 MOST_WORK = 1 << 32
 TABLE, FOLDED, ROWS = range(3)
 DEEP = -900.0  # log2 of the smallest entry a message may have before it is scaled
 SCALED = -200.0  # and what is expected of it afterwards
 LEARNED = -40.0  # the same for tables that are still being learned
+
+
+class TooWide(NetworkError):
+    """A pattern whose messages fit no memory, or would take for ever."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class _Compiler:
         self.before: list[int] = []  # steps that no row changes
         self.cells = self.folded = 0
         soft = pattern.mixed | set(pattern.likelihoods)
-        self.relevant = numbered.ancestors({*pattern.observed, *soft, *pattern.targets})
+        self.relevant = numbered.relevant(pattern)
         self.indicators = {v: self._room(numbered.sizes[v]) for v in sorted(soft)}
 
     def plan(self) -> Plan:
@@ -81,20 +87,18 @@ class _Compiler:
         return Plan(words, tables, self.cells, result.offset, shape, self.indicators, elimination)
 
     def _order(self) -> Elimination:
-        free = self.relevant - self.pattern.observed
-        near: dict[int, set[int]] = {v: set() for v in free}
-        for v in self.relevant:
-            family = [u for u in self.numbered.families[v] if u in free]
-            for u in family:
-                near[u].update(family)
-        near = {v: others - {v} for v, others in near.items()}
-        found = eliminate(near, self.numbered.sizes, self.pattern.targets)
-        joint = float(prod(self.numbered.sizes[v] for v in self.pattern.targets))
+        numbered, targets = self.numbered, self.pattern.targets
+        found = eliminate(numbered.near(self.pattern), numbered.sizes, targets)
+        joint = float(prod(numbered.sizes[v] for v in targets))
         cells, work = found.cells + joint, found.work + joint
-        if cells > MOST_MESSAGE_CELLS or work > MOST_WORK:
-            raise NetworkError(
-                f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers "
-                f"({cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row; ask for fewer nodes at once, "
+        too_many = cells > MOST_MESSAGE_CELLS or (
+            cells * MESSAGE_BYTES > SMALL and cells * MESSAGE_BYTES > free_memory()
+        )
+        if too_many or work > MOST_WORK:
+            hub = f", most of them around {numbered.network.nodes[found.hub]!r}" if found.hub >= 0 else ""
+            raise TooWide(
+                f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers ("
+                f"{cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row{hub}; ask for fewer nodes at once, "
                 f'observe more, or pass approximate="weighting" or approximate="gibbs"'
             )
         return found

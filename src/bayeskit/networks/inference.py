@@ -8,21 +8,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
+from math import prod
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.hash_split import ODD
 from bayeskit.errors import ImpossibleEvidence, NetworkError
-from bayeskit.networks.compiler import MOST_WORK, compile_plan
+from bayeskit.networks.compiler import MOST_WORK, TooWide, compile_plan
 from bayeskit.networks.network import Network
-from bayeskit.networks.plan import Numbered, Pattern, Plan
+from bayeskit.networks.plan import Numbered, Pattern, Plan, eliminate
 from bayeskit.numerics.special import LOG_2
 
 PLANS = 512  # kept in the cache
 COMPILING = 40_000  # what compiling costs for every node, counted in products of one row
 FEW_NODES = 128
 SAMPLE = 512
+ORDERING = 400  # what an order for one row costs for every node, in the same units
+MOST_OF_ROW = 1e6  # products of a row that has an order of its own
+TRIED = 12  # nodes of which one is given its states
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Inference:
 
     network: Network
     plans: OrderedDict[Pattern, Plan] = field(default_factory=OrderedDict, repr=False)
+    splits: dict[Pattern, tuple[float, int, TooWide]] = field(default_factory=dict, repr=False)  # of those too wide
 
     @cached_property
     def numbered(self) -> Numbered:
@@ -61,22 +67,116 @@ class Inference:
             if len(first) < len(labels):
                 few, logs = self.joint(np.ascontiguousarray(codes[:, first]), targets)
                 return few[labels], logs[labels]
-        shape = tuple(sizes[v] for v in which)
-        out, log_evidence = np.empty((codes.shape[1], *shape)), np.empty(codes.shape[1])
-        likely = {self.numbered.number[n]: given for n, given in (likelihoods or {}).items()}
-        scale, stacked = _scale([likely[v] for v in sorted(likely)])
         if len(set(which)) < len(which):
             raise NetworkError(f"a node is asked for twice: {', '.join(targets)}")
+        shape = tuple(sizes[v] for v in which)
+        if not likelihoods and self._differ(codes, which):
+            found, log_evidence, wide = self._by_row(codes, which)
+            out = found.reshape(-1, *shape)
+            if len(wide):
+                out[wide], log_evidence[wide] = self._by_plan(np.ascontiguousarray(codes[:, wide]), which, {})
+            return out, log_evidence
+        return self._by_plan(codes, which, {self.numbered.number[n]: given for n, given in (likelihoods or {}).items()})
+
+    def _differ(self, codes: Code, which: tuple[int, ...]) -> bool:
+        """Whether an order for each row costs less than a plan for each pattern, or one for all of them."""
+        nodes, rows = len(codes), codes.shape[1]
+        if (nodes <= FEW_NODES and rows == 1) or not rows:
+            return False
+        seen = np.packbits(codes[:, :SAMPLE] >= 0, axis=0)
+        if len(distinct(seen)[1]) * COMPILING < min(rows, SAMPLE) * ORDERING:
+            return False
+        if nodes > FEW_NODES:
+            return True
+        anything = Pattern(mixed=frozenset(range(nodes)) - set(which), targets=which)
+        try:
+            return self.plan(anything).elimination.work > ORDERING * nodes
+        except TooWide:
+            return True
+
+    def _by_row(self, codes: Code, which: tuple[int, ...]) -> tuple[Float, Float, Int]:
+        """The same by an order for each row, and which rows leave so much open that they are not answered."""
+        rows = np.ascontiguousarray(codes.T)
+        out = np.empty((len(rows), prod(self.numbered.sizes[v] for v in which)))
+        log_evidence, state = np.empty(len(rows)), np.empty(len(rows), dtype=np.int32)
+        targets = np.array(which, dtype=np.int32)
+        _core.eliminate_rows(rows, *self.numbered.arrays, targets, MOST_OF_ROW, out, log_evidence, state)
+        return out, log_evidence, np.flatnonzero(state)
+
+    def _by_plan(
+        self, codes: Code, which: tuple[int, ...], likely: Mapping[int, Float], times: float = 1.0
+    ) -> tuple[Float, Float]:
+        """The same by plans that rows share; where one is too wide, given each state of a node in turn.
+
+        ``times`` is how many states were given already.
+        """
+        shape = tuple(self.numbered.sizes[v] for v in which)
+        out, log_evidence = np.empty((codes.shape[1], *shape)), np.empty(codes.shape[1])
+        scale, stacked = _scale([likely[v] for v in sorted(likely)])
         places: Int | slice
         for places, pattern in self._groups(codes, which, tuple(sorted(likely))):
             mine = np.ascontiguousarray(codes[:, places])
             extra = None if stacked is None else np.ascontiguousarray(stacked[:, places])
-            found, exponent = self.plan(pattern).run(mine, extra)
+            plan = self._plan_or_split(pattern, times)
+            if isinstance(plan, int):
+                soft = {v: np.ascontiguousarray(given[:, places]) for v, given in likely.items()}
+                found, log_evidence[places] = self._given_states(mine, pattern, soft, (plan, times))
+                out[places] = found
+                continue
+            found, exponent = plan.run(mine, extra)
             total = found.sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 out[places] = (found / total).T.reshape(-1, *shape)
-                log_evidence[places] = np.log(total) + exponent * LOG_2
-        return out, log_evidence + scale
+                log_evidence[places] = np.log(total) + exponent * LOG_2 + _part(scale, places)
+        return out, log_evidence
+
+    def _plan_or_split(self, pattern: Pattern, times: float) -> Plan | int:
+        """The plan of a pattern, or, where that is too wide, the node whose states are to be given in turn.
+
+        It is the one without which the others are narrowest. Refused where all states together take for ever.
+        """
+        if pattern not in self.splits:
+            try:
+                return self.plan(pattern)
+            except TooWide as wide:
+                near, sizes = self.numbered.near(pattern), self.numbered.sizes
+                kept = {*pattern.targets, *pattern.likelihoods}
+                heaviest = sorted(near, key=lambda v: -len(near[v]) * np.log2(sizes[v]))
+                tried = [v for v in heaviest if v not in kept and sizes[v] > 1][:TRIED]
+
+                def without(v: int) -> float:
+                    rest = {u: others - {v} for u, others in near.items() if u != v}
+                    return sizes[v] * eliminate(rest, sizes, pattern.targets).work
+
+                self.splits[pattern] = *min(((without(v), v) for v in tried), default=(np.inf, -1)), wide
+        work, node, refusal = self.splits[pattern]
+        if times * work > MOST_WORK:
+            raise refusal
+        return node
+
+    def _given_states(
+        self, codes: Code, pattern: Pattern, likely: Mapping[int, Float], split: tuple[int, float]
+    ) -> tuple[Float, Float]:
+        """P(targets | evidence) as the mean of what each state of one node leaves, by P(state | evidence).
+
+        What is left may be split again (cutset conditioning): memory no longer grows with the width, the time does.
+        """
+        node, states = split[0], self.numbered.sizes[split[0]]
+        parts = []
+        for state in range(states):
+            given = codes.copy()
+            given[node] = state
+            out, log = self._by_plan(given, pattern.targets, likely, split[1] * states)
+            parts.append((out, np.where((codes[node] < 0) | (codes[node] == state), log, -np.inf)))
+        logs = np.array([log for _, log in parts])
+        total = np.logaddexp.reduce(logs, axis=0)
+        with np.errstate(invalid="ignore"):
+            share = np.exp(logs - total)  # NaN where no state is possible
+        out = np.zeros_like(parts[0][0])
+        for weight, (answer, _) in zip(share, parts, strict=True):
+            mass = weight.reshape(-1, *(1,) * (answer.ndim - 1))
+            out += np.where(mass == 0, 0.0, mass * answer)
+        return out, total
 
     def marginals(self, codes: Code) -> dict[str, Float]:
         """P(node | evidence) of every node at once, (rows, states) each: a pass forward and one back.
@@ -261,6 +361,10 @@ def _scale(likelihoods: Sequence[Float]) -> tuple[Float | float, Float | None]:
         with np.errstate(divide="ignore"):
             taken = taken + np.log(top)
     return taken, np.concatenate(parts)
+
+
+def _part(scale: Float | float, places: Int | slice) -> Float | float:
+    return scale if isinstance(scale, float) else scale[places]
 
 
 def _repeats(codes: Code) -> bool:

@@ -30,6 +30,7 @@ class Elimination:
     cells: float  # of all messages together
     work: float  # of all products together
     widest: float  # of the largest product
+    hub: int = -1  # the variable that is summed out of it
 
 
 def eliminate(near: Mapping[int, Collection[int]], sizes: Sequence[int], kept: Collection[int]) -> Elimination:
@@ -74,6 +75,7 @@ def _greedy(
     heapify(heap)
     order: list[int] = []
     cells = work = widest = 0.0
+    hub = -1
     while heap:
         rank, v = heappop(heap)
         if now.get(v) != rank:
@@ -84,7 +86,8 @@ def _greedy(
         message = 2.0 ** sum(log_size[u] for u in around)
         cells += message
         work += message * sizes[v]
-        widest = max(widest, message * sizes[v])
+        if message * sizes[v] > widest:
+            widest, hub = message * sizes[v], v
         touched = set(around)
         for u in around:
             left[u].discard(v)
@@ -95,7 +98,7 @@ def _greedy(
             if u in now and (fresh := cost_of(u)) != now[u]:
                 now[u] = fresh
                 heappush(heap, (fresh, u))
-    return Elimination(tuple(order), cells, work, widest)
+    return Elimination(tuple(order), cells, work, widest, hub)
 
 
 TILES = (32, 8, 1)
@@ -145,6 +148,29 @@ class Numbered:
     def floors(self) -> list[float]:
         positive = (p[p > 0] for p in (self.network.potentials[node] for node in self.network.nodes))
         return [float(np.log2(p.min())) for p in positive]
+
+    @cached_property
+    def arrays(self) -> tuple[Int, Code, Code, Int, Float, Float]:
+        """Where families begin, their members, sizes of the nodes, where tables begin, their cells and floors."""
+        start = np.cumsum([0, *map(len, self.families)], dtype=np.int64)
+        member = np.array([u for family in self.families for u in family], dtype=np.int32)
+        size, begin = np.array(self.sizes, dtype=np.int32), np.array(self.begin, dtype=np.int64)
+        return start, member, size, begin, self.tables, np.array(self.floors)
+
+    def near(self, pattern: Pattern) -> dict[int, set[int]]:
+        """The variables that a pattern leaves open, each with those it shares a family with."""
+        relevant = self.relevant(pattern)
+        free = relevant - pattern.observed
+        found: dict[int, set[int]] = {v: set() for v in free}
+        for v in relevant:
+            family = [u for u in self.families[v] if u in free]
+            for u in family:
+                found[u].update(family)
+        return {v: others - {v} for v, others in found.items()}
+
+    def relevant(self, pattern: Pattern) -> set[int]:
+        """What is observed or asked for, and all above it: what else there is sums to one."""
+        return self.ancestors({*pattern.observed, *pattern.mixed, *pattern.likelihoods, *pattern.targets})
 
     def ancestors(self, nodes: Iterable[int]) -> set[int]:
         found: set[int] = set()
