@@ -71,7 +71,9 @@ class Observed:
     def scores(self, score: str, ess: float) -> Scores:
         """Of rows without missing values."""
         if self.numbers:
-            return MixedScores.of(self.names, self.sizes, (self.codes, self.values), score, ess, self.weights)
+            mixed = MixedScores.of(self.names, self.sizes, (self.codes, self.values), score, ess, self.weights)
+            mixed.check_singular()
+            return mixed
         return Scores(self.codes, tuple(self.sizes.values()), score_rule(score, ess), self.weights)
 
     def explore(

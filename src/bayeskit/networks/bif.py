@@ -219,7 +219,8 @@ def _add(
     cells += prod(shape)
     if cells > MOST_TOTAL:
         raise NetworkError(f"the tables have more than {MOST_TOTAL} cells; this is no usable network")
-    tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels))
+    named = tuple(tuple(levels[name].values) for name in family)
+    tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels), named)
     return cells
 
 

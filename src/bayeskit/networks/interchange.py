@@ -116,7 +116,8 @@ def parse_xml(text: str) -> Network:
             raise NetworkError(f"the table of {child!r} has an entry that is no number ({error})") from error
         if len(values) != math.prod(shape):
             raise NetworkError(f"the table of {child!r} has {len(values)} entries, not {math.prod(shape)}")
-        tables[child] = Table(child, family[:-1], np.array(values).reshape(shape))
+        named = tuple(tuple(levels[name].values) for name in family)
+        tables[child] = Table(child, family[:-1], np.array(values).reshape(shape), named)
     if not levels:
         raise NetworkError("no variable is declared; give an XMLBIF file")
     for name in levels:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayeskit.arrays import Code, Float, Int
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, NetworkError
 from bayeskit.networks.linear import SINGULAR
 from bayeskit.networks.score import CELLS, Family, Scores, score_rule
 from bayeskit.numerics.special import LOG_2PI
@@ -75,6 +75,14 @@ class MixedScores(Scores):
             number,
             values,
         )
+
+    def check_singular(self) -> None:
+        """Refuse numbers of which one is a linear function of another: no density has both."""
+        x = self._standard
+        near = np.abs(x * self._weights @ x.T) / self._weights.sum() > 1 - SINGULAR
+        for i, j in np.argwhere(np.triu(near, 1))[:1].tolist():
+            one, other = (self.names[self.number.index(k)] for k in (i, j))
+            raise NetworkError(f"the number {one!r} is an exact linear function of {other!r}; leave one of them out")
 
     def __call__(self, node: int, parents: Iterable[int]) -> float:
         family = (node, tuple(sorted(parents)))

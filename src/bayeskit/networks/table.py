@@ -52,7 +52,9 @@ class Table:
         off = np.abs(values.sum(axis=-1) - 1)
         if off.max() > ROUNDING:
             where = np.unravel_index(int(off.argmax()), off.shape)
-            shown = f" for the parents' states {tuple(map(int, where))}" if where else ""
+            given = zip(self.parents, self._named_as(values.shape), map(int, where), strict=False)
+            shown = ", ".join(f"{parent!r} in the state {states[i]!r}" for parent, states, i in given)
+            shown = f" for {shown}" if shown else ""
             raise NetworkError(
                 f"the probabilities of {self.child!r}{shown} add up to {values[where].sum():.9g}, not to 1; "
                 f"correct them"
@@ -67,9 +69,12 @@ class Table:
             and np.array_equal(self.probabilities, other.probabilities)
         )
 
+    def _named_as(self, shape: tuple[int, ...]) -> tuple[tuple[Label, ...], ...]:
+        return self.states or tuple(tuple(range(size)) for size in shape)
+
     @property
     def _named(self) -> tuple[tuple[Label, ...], ...]:
-        return self.states or tuple(tuple(range(size)) for size in self.probabilities.shape)
+        return self._named_as(self.probabilities.shape)
 
     @property
     def _lines(self) -> list[list[str]]:
@@ -158,6 +163,7 @@ def table_of(spec: object, child: str, parents: tuple[str, ...], states: Mapping
     """
     family = (*parents, child)
     shape = cells_of(child, {name: len(states[name]) for name in family}, family)
+    named = tuple(tuple(states[name].values) for name in family)
     if isinstance(spec, Table):
         spec = spec.probabilities
     if is_frame(spec):
@@ -179,7 +185,7 @@ def table_of(spec: object, child: str, parents: tuple[str, ...], states: Mapping
             raise NetworkError(
                 f"the table of {child!r} has the shape {values.shape}, but {' x '.join(family)} has {shape}"
             )
-        return Table(child, parents, values)
+        return Table(child, parents, values, named)
     out = np.full(shape, np.nan)
     for labels, p in cells:
         place = _place(labels, family, states)
@@ -192,7 +198,7 @@ def table_of(spec: object, child: str, parents: tuple[str, ...], states: Mapping
         raise NetworkError(
             f"the table of {child!r} says nothing on {dict(zip(family, labels, strict=True))}; give it a probability"
         )
-    return Table(child, parents, out)
+    return Table(child, parents, out, named)
 
 
 def _alike(labels: Sequence[Label]) -> list[Label]:
