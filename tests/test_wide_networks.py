@@ -110,7 +110,7 @@ def test_rows_that_leave_much_open_are_answered_beside_those_that_leave_little(m
 
 def test_what_cannot_be_is_refused_with_node_and_state() -> None:
     rows = {"x": {"u": 0.5, "v": 0.4}, "y": {"u": 0.5, "v": 0.5}}
-    with pytest.raises(NetworkError, match="'b' for 'a' in the state 'x' add up to 0.9, not to 1"):
+    with pytest.raises(NetworkError, match=r"'b' for 'a' in the state 'x' add up to 0\.9, not to 1"):
         bk.Network([("a", "b")], {"a": {"x": 0.5, "y": 0.5}, "b": rows})
     x = np.random.default_rng(0).normal(size=50)
     with pytest.raises(NetworkError, match="'p' is an exact linear function of 'r'"):
