@@ -27,6 +27,7 @@ class BrierReliability(SumScore):
     topic = "calibration"
     larger_is_better = False
     limits = (0.0, 2.0)
+    no_interval = "no valid interval; see ece_l2"
 
     def of_sums(self, sums: ScoreSums) -> Float:
         weight, said, came = (sums.each[:, :, field] for field in range(3))  # (G, K, BINS)

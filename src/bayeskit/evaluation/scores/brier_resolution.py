@@ -25,6 +25,7 @@ class BrierResolution(SumScore):
     meaning = "what telling rows apart takes off the Brier score"
     topic = "probabilities"
     larger_is_better = True
+    no_interval = "chance adds to it, and no interval was shown to hold the truth"
 
     def of_sums(self, sums: ScoreSums) -> Float:
         weight, came = sums.each[:, :, 0], sums.each[:, :, 2]  # (G, K, BINS)
