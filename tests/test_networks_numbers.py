@@ -381,6 +381,9 @@ def test_bad_input_is_refused_by_node(rows: pd.DataFrame) -> None:
         bk.Network(EDGES).fit(rows, "gradient")
     with pytest.raises(NetworkError, match="'a' has levels, and the number 'x'"):
         bk.learn_network(rows, required=[("x", "a")])
+    flat = rows.assign(x=np.where(rows.a == rows.a.iloc[0], 1.0, rows.x))
+    with pytest.raises(NetworkError, match=r"'x' cannot be learned given .* \('a'\): .*require fewer arcs"):
+        bk.learn_network(flat, required=[("a", "x")])
     with pytest.raises(NetworkError, match="no mean for"):
         bk.Network([("k", "x")], {"k": {"u": 0.5, "v": 0.5}, "x": {"u": {"intercept": 0.0, "deviation": 1.0}}})
     with pytest.raises(NetworkError, match="deviation that is not above 0"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, KindsLike, TableLike, WeightsLike
 from bayeskit.data.levels import Levels
+from bayeskit.errors import NetworkError
 from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.memory import check_pairs
 from bayeskit.model.open_table import OpenTable
@@ -82,6 +83,7 @@ class Observed:
         """Arcs (child, parent) of a high score, the way there, and the scores."""
         if not self.incomplete:
             scores = self.scores(score, ess)
+            self._check_required(scores, limits)
             return *exploration.find(scores, limits, tell), scores
         if self.numbers:
             both = HybridCompletion(self.names, self.levels, self.codes, self.values, self.weights, score, ess)
@@ -92,6 +94,18 @@ class Observed:
         distinct = DistinctRows.of(self.levels, self.codes, mass)
         rows = Completion(distinct.codes, tuple(self.sizes.values()), distinct.weights, rule)
         return exploration.find_with_missing(rows, limits, tell)
+
+    def _check_required(self, scores: Scores, limits: Limits) -> None:
+        """Refuse required arcs that no table of these rows can fill: no search leads away from them."""
+        for node in np.flatnonzero(limits.required.any(axis=1)).tolist():
+            parents = np.flatnonzero(limits.required[node]).tolist()
+            if not np.isfinite(scores(node, parents)):
+                above = ", ".join(repr(self.names[p]) for p in parents)
+                raise NetworkError(
+                    f"{self.names[node]!r} cannot be learned given the columns it is required to have as parents "
+                    f"({above}): a cell of their states has too few rows or a single value, or the table would be too "
+                    f"large; require fewer arcs into it, or cut its values into intervals (cuts)"
+                )
 
     def tests(self, test: str, seed: int | None) -> Independence:
         """Of independence, of any two columns given others."""
