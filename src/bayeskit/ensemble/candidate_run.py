@@ -141,9 +141,9 @@ class CandidateRun:
     @property
     def _choosing(self) -> tuple[Int, Float]:
         """The rows that make the choices of members that are not judged, and their weights."""
-        some = self.drawn.weigh_fold(self.drawn.places(CHOOSING), CHOOSING, 0)
-        rows = np.flatnonzero(some)
-        return rows, some[rows]
+        part = self.drawn.weigh_fold(self.drawn.places(CHOOSING), CHOOSING, 0)
+        rows = np.flatnonzero(part)
+        return rows, part[rows]
 
     def pool(self, evaluated: Sequence[CandidatePrediction]) -> Pool:
         """How much each counts."""
