@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.engines.local import Batches
 from bayeskit.errors import InputError
+
+csr_array = deferred("scipy.sparse", "csr_array")
+
 
 EXACT_INTEGERS = 2**53
 MOST = 2**31 - 1  # columns: the core reads indices of 32 bits

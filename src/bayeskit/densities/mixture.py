@@ -8,15 +8,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Columns
+from bayeskit.deferred import deferred
 from bayeskit.numerics.special import LOG_2PI
 from bayeskit.portable import nodes as portable
 from bayeskit.portable.nodes import Kernel
 from bayeskit.portable.symbol import Symbol
+
+gammaln = deferred("scipy.special", "gammaln")
 
 SUMMED = 256  # rows whose kernels are summed at a time
 EIGHT = 8  # the core sums eight centres at a time

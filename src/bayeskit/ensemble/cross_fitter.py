@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_softmax
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.deferred import deferred
 from bayeskit.ensemble.candidate import Candidate, Classifier, Member
 from bayeskit.ensemble.cross_fit import BIAS, TOWARD, CrossFit
 from bayeskit.ensemble.passes import Job
@@ -18,6 +18,8 @@ from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.neighbours import NeighbourDensity
 from bayeskit.structures.wrapped import FactorWeights
+
+log_softmax = deferred("scipy.special", "log_softmax")
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_softmax
 
 from bayeskit.arrays import Array, Float, Label, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.data.block import Block
+from bayeskit.deferred import deferred
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Classifier, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
@@ -31,6 +31,8 @@ from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import log_prior
 from bayeskit.model.program import TableInputs
 from bayeskit.portable.program import Program
+
+log_softmax = deferred("scipy.special", "log_softmax")
 
 QUICK = 14_000  # rows up to which the members of a fast pool choose by all of them
 STEPPED = 100_000  # different rows by which the weights of the members move when more are learned

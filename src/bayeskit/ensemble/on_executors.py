@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import softmax
 
 from bayeskit.arrays import Float, PriorLike
 from bayeskit.data.block import Block
+from bayeskit.deferred import deferred
 from bayeskit.ensemble.ensemble import Ensemble
 from bayeskit.ensemble.pool import evidence
 from bayeskit.ensemble.views import View
 from bayeskit.explain.answers import Answers
 from bayeskit.model.coded import in_codes_of
 from bayeskit.model.model import Model
+
+softmax = deferred("scipy.special", "softmax")
 
 
 @dataclass(frozen=True)

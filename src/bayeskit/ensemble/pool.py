@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, logit
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.numerics.log_linear import Evidence, mixture_weights
+
+expit = deferred("scipy.special", "expit")
+log_expit = deferred("scipy.special", "log_expit")
+log_softmax = deferred("scipy.special", "log_softmax")
+logit = deferred("scipy.special", "logit")
 
 PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array, csr_matrix
 
 from bayeskit import _core
 from bayeskit.arrays import Float, TableLike
@@ -213,6 +212,8 @@ class ViewCache:
 
     def portions(self) -> Iterator[ViewCache]:
         """Some rows at a time, where views of all of them would take much memory."""
+        from scipy.sparse import csr_array, csr_matrix  # a fifth of a second that a question of one row need not wait
+
         table = isinstance(self.X, pa.Table)
         if not (table or isinstance(self.X, np.ndarray | csr_array | csr_matrix)) or self.X.shape[0] <= PORTION:
             yield self

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from bayeskit.arrays import ArrayLike, Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shorten
+from bayeskit.deferred import deferred
 from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
@@ -21,6 +21,8 @@ from bayeskit.explain.words import name_parts, word_densities
 from bayeskit.explain.written import between
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
+
+expit = deferred("scipy.special", "expit")
 
 FULL = 100.0  # points of the column with the widest range
 MOST = 1000  # columns that a person could add up, and then some

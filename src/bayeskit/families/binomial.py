@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
 from bayeskit.data.written import Ratio
+from bayeskit.deferred import deferred
 from bayeskit.densities.parametric import SmoothedParametric, Views
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2PI, deviance, stirling
 from bayeskit.validation import keep, number
+
+xlog1py = deferred("scipy.special", "xlog1py")
+xlogy = deferred("scipy.special", "xlogy")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayeskit import _core
 from bayeskit._core import FormulaKind
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
+from bayeskit.deferred import deferred
 from bayeskit.densities.density import (
     OVERFLOW,
     Axis,
@@ -31,6 +31,8 @@ from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
+
+gammaln = deferred("scipy.special", "gammaln")
 
 
 @dataclass(frozen=True)

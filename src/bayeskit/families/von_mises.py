@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import i0e, i1e
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import ANGLES, Support
+from bayeskit.deferred import deferred
 from bayeskit.densities.moment_summary import FLOOR
 from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.numerics.special import LOG_2PI
+
+i0e = deferred("scipy.special", "i0e")
+i1e = deferred("scipy.special", "i1e")
 
 
 @dataclass(frozen=True)

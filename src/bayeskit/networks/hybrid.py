@@ -8,10 +8,10 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from scipy.special import logsumexp
 
 from bayeskit.arrays import Array, Code, Float, Int
 from bayeskit.data.levels import Levels
+from bayeskit.deferred import deferred
 from bayeskit.errors import NetworkError
 from bayeskit.networks.component import Cell, Component, find_components
 from bayeskit.networks.graph import Graph
@@ -19,6 +19,8 @@ from bayeskit.networks.inference import Inference, check_possible, distinct
 from bayeskit.networks.mixture import Mixture
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table
+
+logsumexp = deferred("scipy.special", "logsumexp")
 
 ENUMERATED = 1 << 12  # configurations of levels that are summed one by one, in logarithms
 JOINED = 1 << 11  # configurations of one component that become the states of a node

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from bayeskit.arrays import Float
+from bayeskit.deferred import deferred
 from bayeskit.errors import InputError
+
+ndtr = deferred("scipy.special", "ndtr")
+ndtri = deferred("scipy.special", "ndtri")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,14 @@ from math import prod
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
+
+gammaln = deferred("scipy.special", "gammaln")
 
 PSEUDO_ROWS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)  # pseudo-rows tried
 CELLS = 1 << 22  # the largest table of a family

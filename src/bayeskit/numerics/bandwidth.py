@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import dct
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.statistics.bins import WIDEST, BinnedColumn
+
+dct = deferred("scipy.fft", "dct")
 
 FACTORS = {"silverman": 0.9, "scott": 1.059}
 GRID = 4096  # most cells of the transform of "isj"

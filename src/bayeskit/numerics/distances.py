@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.memory import check_memory
 from bayeskit.numerics.cut_points import of_levels, of_numbers
 from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Search, Tree
@@ -16,6 +16,8 @@ from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.tables import Tables
+
+gammaln = deferred("scipy.special", "gammaln")
 
 UNSCALED = ("euclidean", "manhattan")  # their distances have the units of the table
 METRICS = ("euclidean", "manhattan", "mahalanobis", "gower")

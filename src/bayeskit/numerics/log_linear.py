@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize, minimize_scalar
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float, Int
+from bayeskit.deferred import deferred
+
+cho_factor = deferred("scipy.linalg", "cho_factor")
+cho_solve = deferred("scipy.linalg", "cho_solve")
+minimize = deferred("scipy.optimize", "minimize")
+minimize_scalar = deferred("scipy.optimize", "minimize_scalar")
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
 STEPS = 60  # of Newton's method, or of L-BFGS

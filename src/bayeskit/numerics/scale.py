@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from bayeskit.arrays import Float
+from bayeskit.deferred import deferred
 from bayeskit.portable.symbol import place, take
+
+ndtri = deferred("scipy.special", "ndtri")
 
 
 @dataclass(frozen=True)

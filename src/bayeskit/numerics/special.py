@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.portable.symbol import primitive
+
+digamma = deferred("scipy.special", "digamma")
+gammaln = deferred("scipy.special", "gammaln")
 
 LOG_2 = float(np.log(2))
 LOG_2PI = float(np.log(2 * np.pi))

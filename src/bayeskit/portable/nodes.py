@@ -16,9 +16,11 @@ from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import FRONT, Bool, Code, Float, Int, Json
+from bayeskit.deferred import deferred
+
+solve_triangular = deferred("scipy.linalg", "solve_triangular")
 
 NOTHING = 1e-12  # a share that is rounding
 

@@ -42,11 +42,14 @@ from itertools import combinations
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from scipy.special import log_expit, log_softmax
 
 from bayeskit.arrays import Float, Json, Label
+from bayeskit.deferred import deferred
 from bayeskit.portable.nodes import Node, TableStore, to_json, to_list
 from bayeskit.portable.symbol import Read, Symbol, Table, Value, constant, evaluate, evaluate_at, take, total, where
+
+log_expit = deferred("scipy.special", "log_expit")
+log_softmax = deferred("scipy.special", "log_softmax")
 
 FORMAT = 1
 OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.deferred import deferred
 from bayeskit.densities.density import Axis, Density, TailLogDensity
 from bayeskit.densities.likelihood import AnyFamily, Context, Likelihood, describe_family
 from bayeskit.errors import InputError
@@ -22,6 +22,8 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backed_off_sum import BackedOffSum
 from bayeskit.structures.family_fit import ColumnLooScores, Levels, LooFamilyScores, Numbers
+
+expit = deferred("scipy.special", "expit")
 
 HALVINGS = 64  # of an interval of logits: to the last digit
 

@@ -8,16 +8,18 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.deferred import deferred
 from bayeskit.densities.moment_summary import FLOOR
 from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.structures.joint import Cells, places
 from bayeskit.structures.numbers import FARTHEST, Points
+
+solve_triangular = deferred("scipy.linalg", "solve_triangular")
 
 SHAPES = ("full", "tied", "diagonal", "spherical")
 FLAT = ("diagonal", "spherical")  # variances alone: (K, d) instead of (K, d, d)

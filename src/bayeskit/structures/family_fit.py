@@ -8,13 +8,13 @@ from functools import cached_property
 from math import isnan, log
 
 import numpy as np
-from scipy.special import logsumexp
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import COUNTS
+from bayeskit.deferred import deferred
 from bayeskit.densities.density import Density, left_out
 from bayeskit.densities.likelihood import AnyFamily, Context, Recipe, describe_family
 from bayeskit.densities.tabular import TabularDensity
@@ -27,6 +27,8 @@ from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.wrapped import BackedOff, Wrapped
+
+logsumexp = deferred("scipy.special", "logsumexp")
 
 WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 MANY = 0.05  # of the rows: fewer zeros are no mass of their own
