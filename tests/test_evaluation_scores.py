@@ -1,5 +1,7 @@
 """Scores and intervals against scikit-learn, SciPy and plain sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -215,3 +217,18 @@ def test_interval_of_a_loss_has_the_width_of_its_standard_error(name):
     interval = found.interval(name)
     assert interval.low < found.value(name) < interval.high
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * loss.std() / np.sqrt(4000), rel=0.02)
+
+
+def test_ranks_of_many_rows_come_from_bins_and_say_so() -> None:
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 100_002)
+    x = (rng.normal(size=(100_002, 1)) + y[:, None]).round(2)
+    found = bk.evaluate(bk.NaiveBayes(), x, y, bk.CrossValidation(np.arange(100_002) % 3))
+    p = found.proba[:, 1]
+    assert abs(found.measures.value("auc") - metrics.roc_auc_score(y, p)) <= found.measures.area_bound < 1e-3
+    each = [metrics.roc_auc_score(y[f::3], p[f::3]) for f in range(3)]
+    assert found.measures.value("auc_by_fold") == pytest.approx(np.mean(each), abs=1e-3)
+    assert "from bins" in found.measures.interval("auc").how
+    few = replace(found.measures, ranks=None)
+    assert few.value("ece_mass") == pytest.approx(found.measures.value("ece_mass"), abs=5e-4)
+    assert few.interval("auc").low == pytest.approx(found.measures.interval("auc").low, abs=1e-4)

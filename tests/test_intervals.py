@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import bayeskit as bk
 from bayeskit import plots
 from bayeskit.errors import InputError
-from bayeskit.evaluation.areas import Areas, ScoreHistogram, cells, log_odds, newcombe
+from bayeskit.evaluation.areas import Areas, ScoreHistogram, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
@@ -115,15 +115,6 @@ def test_areas_of_bins_have_the_variance_of_rows():
     assert binned.area == pytest.approx(exact.area, abs=1e-3)
     assert binned.variance == pytest.approx(exact.variance, rel=1e-2)
     assert binned.interval().low == pytest.approx(exact.interval().low, abs=1e-3)
-
-
-def test_cells_of_scores_hold_their_centres_and_reach_far_out():
-    odds = np.concatenate([np.linspace(-45, 45, 1001), [-9e3, -300.0, 300.0, 9e3, np.inf, -np.inf, 1e9]])
-    found = cells(odds)
-    assert (np.diff(found[:1001]) >= 0).all()
-    assert found[-3:].tolist() == [4095, 0, 4095]
-    assert sorted(found[1001:1005].tolist()) == found[1001:1005].tolist()
-    assert len(set(found[1001:1005].tolist())) == 4
 
 
 # -- shares, means, tables --------------------------------------------------------------------------

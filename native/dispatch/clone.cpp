@@ -36,6 +36,8 @@ namespace bayeskit {
 #include "networks/propagate.inl"
 #include "posterior/softmax.inl"
 #include "posterior/backoff.inl"
+#include "scores/histogram.inl"
+#include "scores/logistic.inl"
 #include "search/family_scores.inl"
 #include "search/selection.inl"
 #include "search/neighbors.inl"

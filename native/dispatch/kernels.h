@@ -127,6 +127,18 @@ struct Program {
     int64_t cells, result;  // of the arena; where the result stands
 };
 
+// Cells on both sides of 0: `inner` to a unit of arsinh up to `near`, then from cell `begin` on `outer` to one of the logarithm
+// up to `far`.
+struct ScoreScale {
+    double near, far, inner, begin, outer;
+    int64_t cells;
+};
+
+// A logistic regression a + b x: the inverse of its curvature (three entries), and the row of it that is asked about.
+struct LogisticFit {
+    double a, b, inverse[3], first, second;
+};
+
 // What is known of each row: codes (variables, rows), -1 not observed, and likelihoods (cells, rows).
 struct Evidence {
     Codes codes;

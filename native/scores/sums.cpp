@@ -68,11 +68,46 @@ Array<double, 2> power_sums(Input<double, 1> x, Weights weights, Groups group, i
     return out.array;
 }
 
+// Adds weights by cell of score: of each class by whether it is true, and last of the most probable class.
+void add_scores(Input<double, 2> odds, Input<int64_t, 1> best, Input<int64_t, 1> codes, Weights weights, Groups group,
+                std::tuple<double, double, double, double, double> scale, Output<double, 4> table) {
+    int64_t rows = int64_t(odds.shape(0)), classes = int64_t(odds.shape(1)), cells = int64_t(table.shape(3));
+    require(int64_t(codes.shape(0)) == rows && int64_t(best.shape(0)) == rows, "one class, and one found, per row");
+    require(int64_t(table.shape(1)) == classes + 1 && table.shape(2) == 2, "table must be (groups, classes + 1, 2, cells)");
+    require(cells >= 2 && cells % 2 == 0 && cells <= 1 << 20, "an even number of cells");
+    for (int64_t i = 0; i < rows; ++i) require(best.data()[i] >= 0 && best.data()[i] < classes, "no such class");
+    Given given(weights, group, rows, int64_t(table.shape(0)));
+    auto [near, far, inner, begin, outer] = scale;
+    require(near >= 1 && far > near && far < 1e300, "scores are cut at 1 or above, and further out");
+    ScoreScale s{near, far, inner, begin, outer, cells};
+    nb::gil_scoped_release free;
+    constexpr int64_t TILE = 64;
+    for (int64_t from = 0; from < rows; from += TILE) {
+        int64_t n = std::min(TILE, rows - from);
+        double score[TILE];
+        int32_t cell[TILE];
+        for (int64_t k = 0; k <= classes; ++k) {
+            for (int64_t i = 0; i < n; ++i)
+                score[i] = odds.data()[(from + i) * classes + (k < classes ? k : best.data()[from + i])];
+            kernels->score_cells(score, n, s, cell);
+            for (int64_t i = 0; i < n; ++i) {
+                int64_t row = from + i, code = codes.data()[row];
+                bool hit = code == (k < classes ? k : best.data()[row]);
+                table.data()[((given.g(row) * (classes + 1) + k) * 2 + hit) * cells + cell[i]] += given.w(row);
+            }
+        }
+    }
+}
+
 const Binding binding([](nb::module_ &m) {
     m.def(
         "reliability_sums", &reliability_sums, "p"_a.noconvert(), "codes"_a.noconvert(), "weights"_a.noconvert().none(),
         "group"_a.noconvert().none(), "groups"_a, "cells"_a,
         "Weight, weight times probability, weight that came true and squared weight by group, class and cell of equal width.");
+    m.def("add_scores", &add_scores, "odds"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(),
+          "weights"_a.noconvert().none(), "group"_a.noconvert().none(), "scale"_a, "table"_a.noconvert(),
+          "Adds the weight of rows to a table by group, class (and last the best), whether it is true, and cell of log-odds; "
+          "scale is near, far, cells to a unit within, the first cell beyond, cells to a unit beyond.");
     m.def("power_sums", &power_sums, "x"_a.noconvert(), "weights"_a.noconvert().none(), "group"_a.noconvert().none(),
           "groups"_a, "Weight times x, its square and its cube, by group.");
 });

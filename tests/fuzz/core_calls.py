@@ -174,6 +174,14 @@ def _use_what_is_known(rng: np.random.Generator) -> None:
     best, index = np.full((3, 4), np.inf), np.zeros((3, 4), dtype=np.int64)
     for start, count in ((0, 40), (40, 30)):
         _core.merge_smallest(rng.normal(size=(3, count)), start, best, index)
+    given = (
+        rng.normal(0, 9, (40, 3)),
+        rng.integers(0, 3, 40),
+        rng.integers(0, 3, 40),
+        rng.uniform(size=40),
+        np.arange(40) % 2,
+    )
+    _core.add_scores(*given, (9.0, 99.0, 4.0, 12.0, 2.0), np.zeros((2, 4, 2, 32)))
     for count in (30, 200):
         tree = _core.build_tree(rng.normal(size=(3, count)))
         _core.nearest_in_tree(rng.normal(size=(4, 3)), *tree, count == 30, np.empty((4, 5)), np.empty((4, 5), np.int64))
@@ -194,7 +202,7 @@ def _use_everything() -> None:
         bk.evaluate(bk.NaiveBayes(families=family), counts, data["class"], bk.LeaveOneOut())
     for family in (f.Gaussian(), f.Kernel(), f.Histogram(), f.ZeroInflated(f.Gamma()), "auto"):
         bk.evaluate(bk.NaiveBayes(families=family), numbers, data["class"], bk.LeaveOneOut())
-    bk.evaluate(bk.NaiveBayes(), rows, data["class"], bk.CrossValidation(3))
+    bk.evaluate(bk.NaiveBayes(), rows, data["class"], bk.CrossValidation(3)).frame("pyarrow", of="classes")
     bk.evaluate(bk.NaiveBayes(weights="fitted"), numbers, data["class"], bk.CrossValidation(3))
     X, y = rng.normal(size=(40, 4)), np.arange(40) % 3
     for method in ("forward", "backward"):

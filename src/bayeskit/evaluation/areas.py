@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri, stdtrit
 
+from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.intervals import mean_of_ends, no_interval
 from bayeskit.numerics.rates import BINS, LEVEL, Interval, effective, mass_bins
@@ -88,6 +89,8 @@ class Areas:
                 rows[k, j] = n = float(effective(w.sum(), w @ w))
                 spread[k, j] = np.average(apart**2, weights=w) * n / max(n - 1, 1e-12)
                 shares[k, side] = w / w.sum() * apart
+        if classes == 2:  # one area is the other
+            return cls(area, spread, rows, np.ones((2, 2)))
         covariance = shares @ shares.T
         scale = np.sqrt(np.outer(np.diagonal(covariance), np.diagonal(covariance)))
         return cls(area, spread, rows, np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0))
@@ -156,8 +159,11 @@ def _lower(area: float, mine: float, rest: float, folds: int, z: float) -> float
 
 
 CELLS = 4096
+RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
 OUTER = 64  # cells on either side for rows of which a model is surer than it can say by a probability
 NEAR, FAR = 30.0, 1e4  # log-odds up to which cells are of equal width in arsinh, and from there in the logarithm
+INNER = CELLS // 2 - OUTER
+SCALE = NEAR, FAR, float(INNER / np.arcsinh(NEAR)), float(INNER), float(OUTER / np.log(FAR / NEAR))
 
 
 @dataclass(frozen=True)
@@ -176,15 +182,13 @@ class ScoreHistogram:
 
     def update(self, codes: Int, logs: Float, weights: Float, groups: Int) -> ScoreHistogram:
         """Some rows more, by their log-probabilities; ``codes`` are their classes. May consume self."""
-        top, odds = np.argmax(logs, axis=1), log_odds(logs)
-        table = self.table
-        n_groups, wide = table.shape[0], CELLS * 2
-        for k in range(table.shape[1]):
-            last = k == logs.shape[1]
-            scores = odds[np.arange(len(top)), top] if last else odds[:, k]
-            hit = top == codes if last else codes == k
-            place = groups * wide + hit * CELLS + cells(scores)
-            table[:, k] += np.bincount(place, weights, minlength=n_groups * wide).reshape(n_groups, 2, CELLS)
+        return self.add(codes, log_odds(logs), np.argmax(logs, axis=1), weights, groups)
+
+    def add(self, codes: Int, odds: Float, best: Int, weights: Float, groups: Int) -> ScoreHistogram:
+        """Likewise, by the log-odds of each class and the most probable one."""
+        best, codes, groups = (np.ascontiguousarray(a, np.int64) for a in (best, codes, groups))
+        odds, weights = np.ascontiguousarray(odds), np.ascontiguousarray(weights)
+        _core.add_scores(odds, best, codes, weights, groups, SCALE, self.table)
         return self
 
     def merge(self, other: ScoreHistogram) -> ScoreHistogram:
@@ -235,23 +239,11 @@ class ScoreHistogram:
         return np.stack(fields)
 
 
-def cells(odds: Float) -> Int:
-    """The cell of each score: (n,)."""
-    size, inner = np.abs(odds), CELLS // 2 - OUTER
-    with np.errstate(divide="ignore"):
-        outer = inner + np.log(np.maximum(size, NEAR) / NEAR) * (OUTER / np.log(FAR / NEAR))
-    place = np.where(size <= NEAR, np.arcsinh(size) * (inner / np.arcsinh(NEAR)), outer)
-    signed = np.copysign(np.minimum(place, CELLS / 2), odds) + CELLS / 2
-    found: Int = np.minimum(signed.astype(np.int64), CELLS - 1)
-    return found
-
-
 def _centres() -> Float:
     """The probability in the middle of each cell: (CELLS,)."""
-    inner = CELLS // 2 - OUTER
     place = np.arange(CELLS) + 0.5 - CELLS / 2
     size = np.abs(place)
-    outer = NEAR * np.exp((size - inner) * (np.log(FAR / NEAR) / OUTER))
-    odds = np.where(size <= inner, np.sinh(np.minimum(size, inner) * (np.arcsinh(NEAR) / inner)), outer)
+    outer = NEAR * np.exp((size - INNER) / SCALE[4])
+    odds = np.where(size <= INNER, np.sinh(np.minimum(size, INNER) / SCALE[2]), outer)
     centres: Float = expit(np.copysign(odds, place))
     return centres

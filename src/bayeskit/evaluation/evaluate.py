@@ -34,7 +34,7 @@ from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
 from bayeskit.evaluation.intervals import design_effect
-from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.measures import Measures, bin_ranks
 from bayeskit.evaluation.methods import (
     AsFitted,
     Bootstrap632,
@@ -105,7 +105,8 @@ def evaluate(
     calibration and areas of its probabilities. Of a RiskClassifier, or of scikit-learn's classifiers with a
     threshold, the decisions it takes itself are judged. A file or relation is read twice (by models that are fitted
     anew, as AutoBayes, some times for each fold) and no row is kept: folds come from a hash of the row's number, or of
-    the column named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
+    the column named by ``groups``. Of a file, and of more than 100,000 rows that are divided once, areas and equal-mass
+    calibration come from 4,096 bins of log-odds; the interval of the area says how far that may move it.
 
     Parameters
     ----------
@@ -315,7 +316,7 @@ def _evaluate_splits(
     kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     sums = reduce(ScoreSums.beside, parts)
-    return Measures(sums, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
+    return Measures(sums, len(trials), ratio, kept, bin_ranks(kept), decision_costs, grouped), actions
 
 
 def _own_accuracy(model: Classifier, sample: LabelledTable, actions: Actions) -> float:

@@ -19,8 +19,7 @@ from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.cost_curve import CostCurve
 from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCurve
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.out_of_fold import OutOfFold, class_lines
-from bayeskit.evaluation.recalibration import intercept, slope
+from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.refit import FoldModels
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES, with_scores
@@ -206,10 +205,8 @@ class Evaluation(TableRepr):
         found, kept = self._rows_measured, self._kept
         if kept is None:
             return {}
-        first = kept.repeats[0]
         columns: Json = {}
-        for name, fit in (("calibration_intercept", intercept), ("calibration_slope", slope)):
-            lines = class_lines(fit, kept.rows, first, (first.fold >= 0) & kept.rows.counted)
+        for name, lines in (("calibration_intercept", kept.intercepts), ("calibration_slope", kept.slopes)):
             columns[name] = [line.value for line in lines]
             if not found.grouped:
                 ends = [line.around(line.value, found.rows, found.design_effect) for line in lines]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.evaluation.areas import Areas, ScoreHistogram
+from bayeskit.evaluation.areas import RANKED, Areas, ScoreHistogram
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.intervals import known_mean
@@ -20,12 +20,15 @@ from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, FIELDS, Interval, effective
 
+MANY = 100_000  # kept rows beyond which ranks come from bins
+
 
 @dataclass(frozen=True)
 class Measures:
     """Of folds (groups of ``sums``), over all repeats of a division.
 
-    What needs all rows at once is exact while they are kept; otherwise it comes from bins of scores, ``ranks``.
+    What needs all rows at once is exact while they are kept, or else comes from bins of scores, ``ranks``, as ranks of
+    more than ``MANY`` rows always do.
     """
 
     sums: ScoreSums  # a group for each tested fold of each repeat
@@ -52,7 +55,7 @@ class Measures:
         proba = np.exp(logs)
         kept = OutOfFold(rows, (Repeat(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
         sums = ScoreSums.of(PredictedRows(rows.codes, proba, rows.weights, action, decision_costs))
-        return cls(sums, 1, ratio, kept, decision_costs=decision_costs, left_out=left_out)
+        return cls(sums, 1, ratio, kept, bin_ranks(kept), decision_costs, left_out=left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,10 +121,8 @@ class Measures:
     @cached_property
     def whole_areas(self) -> Areas | None:
         """Areas under the curves over all rows, with what their interval needs."""
-        if self.kept is not None:
-            return self.kept.first_areas
         if self.ranks is None:
-            return None
+            return None if self.kept is None else self.kept.first_areas
         each = np.stack([table[0].sum(axis=1) for table in (self.total.confusion, self.total.squared)])
         rest = each.sum(axis=1, keepdims=True) - each
         return self.ranks.areas(np.stack([effective(*each), effective(*rest)], axis=1))
@@ -129,16 +130,16 @@ class Measures:
     @cached_property
     def areas(self) -> Float:
         """The area under the curve of each class against the rest, NaN where one of the two has no rows: (K,)."""
-        if self.kept is not None:
-            return self.kept.areas()
-        return np.full(self.sums.confusion.shape[1], np.nan) if self.ranks is None else _areas_of_bins(self.ranks)
+        if self.ranks is not None:
+            return _areas_of_bins(self.ranks)
+        return np.full(self.sums.confusion.shape[1], np.nan) if self.kept is None else self.kept.areas()
 
     @cached_property
     def fold_areas(self) -> Float:
         """Areas of each class in every fold: (folds, K); none where they were not binned apart."""
-        if self.kept is not None:
+        if self.ranks is None and self.kept is not None:
             return self.kept.fold_areas
-        if self.ranks is None or len(self.ranks.table) == 1:
+        if self.ranks is None or (len(self.ranks.table) == 1 and self.kept is None):
             return np.empty((0, self.sums.confusion.shape[1]))
         return np.array([_areas_of_bins(ScoreHistogram(table[None])) for table in self.ranks.table])
 
@@ -158,14 +159,14 @@ class Measures:
     @property
     def mass_tables(self) -> Float:
         """Reliability over cells of equal mass, of each repeat: (repeats, FIELDS, BINS)."""
-        if self.kept is not None:
-            return self.kept.mass_tables
-        return np.empty((0, FIELDS, BINS)) if self.ranks is None else self.ranks.mass_table(self._mean_weight)[None]
+        if self.ranks is not None:
+            return self.ranks.mass_table(self._mean_weight)[None]
+        return np.empty((0, FIELDS, BINS)) if self.kept is None else self.kept.mass_tables
 
     @property
     def fold_mass_tables(self) -> Float:
         """The same of every fold: (folds, FIELDS, BINS)."""
-        if self.kept is not None:
+        if self.ranks is None and self.kept is not None:
             return self.kept.fold_mass_tables
         tables = () if self.ranks is None else self.ranks.table
         return np.array([ScoreHistogram(table[None]).mass_table(self._mean_weight) for table in tables])
@@ -178,3 +179,15 @@ class Measures:
 
 def _areas_of_bins(ranks: ScoreHistogram) -> Float:
     return np.array([ranks.area(k)[0] for k in range(ranks.table.shape[1] - 1)])
+
+
+def bin_ranks(kept: OutOfFold) -> ScoreHistogram | None:
+    """Log-odds of the rows by bins and folds, where there are many rows of one division; None: ranks are exact."""
+    first, rows = kept.repeats[0], kept.rows
+    groups, classes = int(first.fold.max(initial=0)) + 1, first.proba.shape[1]
+    if len(kept.repeats) > 1 or len(rows) <= MANY or groups * classes > RANKED:
+        return None
+    used = (first.fold >= 0) & rows.counted
+    at = slice(None) if used.all() else used
+    ranks = ScoreHistogram.empty(groups, classes)
+    return ranks.add(rows.codes[at], first.odds[at], first.best[at], rows.weights[at], first.fold[at])

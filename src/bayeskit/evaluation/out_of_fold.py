@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
-from bayeskit.evaluation.recalibration import Line
+from bayeskit.evaluation.recalibration import Line, class_lines
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, mass_bins, sum_cells
+from bayeskit.numerics.rates import BINS, best_class, mass_bins, sum_cells
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,20 @@ class Repeat:
         with np.errstate(divide="ignore"):
             return np.log(self.proba) if self.logs is None else self.logs
 
+    @cached_property
+    def best(self) -> Int:
+        """The most probable class: (n,)."""
+        return best_class(self.proba)
+
+    @cached_property
+    def odds(self) -> Float:
+        """Log-odds of each class, NaN where a row was not tested: (n, K)."""
+        return log_odds(self.log_proba)
+
     @property
     def done(self) -> Int:
         """What the model did with each row, -1 where it was not tested: (n,)."""
-        done: Int = np.argmax(self.proba, axis=1) if self.action is None else self.action
+        done = self.best if self.action is None else self.action
         return np.where(self.fold >= 0, done, -1)
 
     def folds(self) -> Iterator[Bool]:
@@ -41,10 +51,10 @@ class Repeat:
         return (self.fold == f for f in np.unique(self.fold).tolist() if f >= 0)
 
 
-def class_lines(fit: Callable[[Float, Bool, Float], Line], rows: Rows, repeat: Repeat, mask: Bool) -> list[Line]:
+def repeat_lines(sloped: bool, rows: Rows, repeat: Repeat, mask: Bool) -> list[Line]:
     """The slope or intercept of each class against the rest, by some rows of a division, (n,)."""
-    odds, codes, weights = log_odds(repeat.log_proba[mask]), rows.codes[mask], rows.weights[mask]
-    return [fit(odds[:, k], codes == k, weights) for k in range(odds.shape[1])]
+    taken = slice(None) if mask.all() else mask
+    return class_lines(sloped, rows.codes[taken], repeat.odds[taken], rows.weights[taken])
 
 
 @dataclass(frozen=True)
@@ -77,9 +87,23 @@ class OutOfFold:
     def odds(self) -> Float:
         """Log-odds of each class by the mean probabilities over repeats, NaN where a row was never tested: (n, K)."""
         if len(self.repeats) == 1:
-            return log_odds(self.repeats[0].log_proba)
+            return self.repeats[0].odds
         each = [np.where(trial.fold[:, None] >= 0, trial.log_proba, -np.inf) for trial in self.repeats]
         return log_odds(np.logaddexp.reduce(each, axis=0))  # how many repeats is the same for all classes of a row
+
+    @cached_property
+    def slopes(self) -> list[Line]:
+        """Of recalibration, of each class by the first division: more repeats bring no more rows."""
+        return self._lines(True)
+
+    @cached_property
+    def intercepts(self) -> list[Line]:
+        """Likewise, of recalibration in the large."""
+        return self._lines(False)
+
+    def _lines(self, sloped: bool) -> list[Line]:
+        first = self.repeats[0]
+        return repeat_lines(sloped, self.rows, first, (first.fold >= 0) & self.rows.counted)
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""
@@ -111,11 +135,10 @@ class OutOfFold:
 
     def _mass_table(self, trial: Repeat, mask: Bool) -> Float:
         mask = mask & self.rows.counted
-        p, codes, weights = trial.proba[mask], self.rows.codes[mask], self.rows.weights[mask]
-        best = np.argmax(p, axis=1)
+        p, codes, weights, best = trial.proba[mask], self.rows.codes[mask], self.rows.weights[mask], trial.best[mask]
         top = p[np.arange(len(p)), best]
         return sum_cells(top, best == codes, weights, mass_bins(top, weights), BINS)
 
     def _areas(self, trial: Repeat, mask: Bool) -> Areas:
         mask = mask & self.rows.counted
-        return Areas.of(self.rows.codes[mask], log_odds(trial.log_proba[mask]), self.rows.weights[mask])
+        return Areas.of(self.rows.codes[mask], trial.odds[mask], self.rows.weights[mask])

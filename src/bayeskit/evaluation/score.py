@@ -13,12 +13,12 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.decisions import COST, DecisionCosts
 from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
-from bayeskit.numerics.rates import Interval
+from bayeskit.numerics.rates import Interval, best_class
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
     from bayeskit.evaluation.measures import Measures
-    from bayeskit.evaluation.out_of_fold import Repeat
+    from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
     from bayeskit.evaluation.score_sums import ScoreSums
     from bayeskit.model.labelled_table import Rows
 
@@ -148,12 +148,17 @@ class KeptScore(Score):
     def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
         """Of some rows, (n,), of one division; all of them have a class."""
 
+    def of_first(self, kept: OutOfFold) -> float:
+        """Of all rows of the first division."""
+        first = kept.repeats[0]
+        return self.of_repeat(kept.rows, first, (first.fold >= 0) & kept.rows.counted)
+
     def value(self, found: Measures) -> float:
         kept = found.kept
         if kept is None:
             return float("nan")
-        each = [self.of_repeat(kept.rows, r, (r.fold >= 0) & kept.rows.counted) for r in kept.repeats]
-        return float(np.mean(each))
+        more = (self.of_repeat(kept.rows, r, (r.fold >= 0) & kept.rows.counted) for r in kept.repeats[1:])
+        return float(np.mean([self.of_first(kept), *more]))
 
     def by_fold(self, found: Measures) -> Float:
         kept = found.kept
@@ -181,8 +186,7 @@ class PredictedRows:
     @cached_property
     def best(self) -> Int:
         """The most probable class: (n,)."""
-        best: Int = np.argmax(self.proba, axis=1)
-        return best
+        return best_class(self.proba)
 
     @property
     def done(self) -> Int:

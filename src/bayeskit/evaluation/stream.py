@@ -19,7 +19,7 @@ from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.evaluation.algebra import Singles, coarse_grids, predict_folds, warn_lost
-from bayeskit.evaluation.areas import ScoreHistogram
+from bayeskit.evaluation.areas import RANKED, ScoreHistogram
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
@@ -32,7 +32,6 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
-RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
 # class, log-probabilities, weight, fold and action (None: the most probable class) of the rows that count
 Judged = tuple[Int, Float, Float, Int, Int | None]
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from bayeskit.arrays import Bool
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.evaluation.out_of_fold import class_lines
-from bayeskit.evaluation.recalibration import intercept
+from bayeskit.evaluation.out_of_fold import repeat_lines
+from bayeskit.evaluation.recalibration import Line
 from bayeskit.evaluation.score import KeptScore, unless_grouped
 from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
-    from bayeskit.evaluation.out_of_fold import Repeat
+    from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
     from bayeskit.model.labelled_table import Rows
 
 
@@ -36,17 +36,24 @@ class CalibrationIntercept(KeptScore):
     no_interval = "the largest of several; frame(of='classes') has one for each class"
 
     def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
-        each = [line.value for line in class_lines(intercept, rows, repeat, mask)]
-        known = np.abs([a for a in each if a == a])
-        return each[1] if len(each) == 2 else float(known.max()) if len(known) else float("nan")
+        return _worst(repeat_lines(False, rows, repeat, mask))
+
+    def of_first(self, kept: OutOfFold) -> float:
+        return _worst(kept.intercepts)
 
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         kept = found.kept
         if kept is None:
             return no_interval("rows are not kept")
-        first = kept.repeats[0]
-        lines = class_lines(intercept, kept.rows, first, (first.fold >= 0) & kept.rows.counted)
+        lines = kept.intercepts
         if len(lines) != 2:
             return no_interval(self.no_interval)
         return lines[1].around(self.value(found), found.rows, found.design_effect)
+
+
+def _worst(lines: list[Line]) -> float:
+    """Of the second of two classes; of more the largest."""
+    each = [line.value for line in lines]
+    known = np.abs([a for a in each if a == a])
+    return each[1] if len(each) == 2 else float(known.max()) if len(known) else float("nan")

@@ -8,14 +8,14 @@ import numpy as np
 
 from bayeskit.arrays import Bool
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.evaluation.out_of_fold import class_lines
-from bayeskit.evaluation.recalibration import mean_line, slope
+from bayeskit.evaluation.out_of_fold import repeat_lines
+from bayeskit.evaluation.recalibration import mean_line
 from bayeskit.evaluation.score import KeptScore, unless_grouped
 from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
-    from bayeskit.evaluation.out_of_fold import Repeat
+    from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
     from bayeskit.model.labelled_table import Rows
 
 
@@ -34,13 +34,15 @@ class CalibrationSlope(KeptScore):
     limits = (-np.inf, np.inf)
 
     def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
-        return mean_line(class_lines(slope, rows, repeat, mask)).value
+        return mean_line(repeat_lines(True, rows, repeat, mask)).value
+
+    def of_first(self, kept: OutOfFold) -> float:
+        return mean_line(kept.slopes).value
 
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         kept = found.kept
         if kept is None:
             return no_interval("rows are not kept")
-        first = kept.repeats[0]  # more repeats bring no more rows
-        line = mean_line(class_lines(slope, kept.rows, first, (first.fold >= 0) & kept.rows.counted))
+        line = mean_line(kept.slopes)
         return line.around(self.value(found), found.rows, found.design_effect)

@@ -31,8 +31,7 @@ class SmoothECE(KeptScore):
     larger_is_better = False
 
     def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
-        p, weights = repeat.proba[mask], rows.weights[mask]
-        best = np.argmax(p, axis=1)
+        p, weights, best = repeat.proba[mask], rows.weights[mask], repeat.best[mask]
         return smooth_error(p[np.arange(len(p)), best], best == rows.codes[mask], weights)
 
 
