@@ -386,50 +386,6 @@ std::vector<std::vector<std::string>> text_codes(Input<int64_t, 2> columns, int6
     return found;
 }
 
-// A table from places in a dictionary to codes, and whether each place is its own code, or some place has none (-2).
-struct Places {
-    const int32_t *code;
-    uint64_t size;
-    bool same = true, unseen = false;
-
-    Places(const int32_t *code, int64_t size) : code(code), size(uint64_t(size)) {
-        for (int64_t d = 0; d < size; ++d) same &= code[d] == d, unseen |= code[d] < -1;
-    }
-};
-
-// Codes of the places in a dictionary, -1 for what is missing. False if a place leaves the table, as a negative one does
-// without its sign. `met` says whether a place without a code was.
-template <typename Place>
-bool follow(const char *places, Validity valid, int64_t rows, const Places &table, int32_t *out, bool &met) {
-    for (int64_t from = 0; from < rows; from += TILE) {
-        Place place[TILE];
-        int64_t n = std::min(TILE, rows - from);
-        std::memcpy(place, places + int64_t(sizeof(Place)) * from, sizeof(Place) * size_t(n));
-        int64_t missing = 0;
-        if (valid.bits)
-            for (int64_t i = 0; i < n; ++i)
-                if (valid.missing(from + i)) place[i] = 0, ++missing;
-        Place most = 0;
-        for (int64_t i = 0; i < n; ++i) most = std::max(most, place[i]);
-        int32_t *to = out + from;
-        if (missing == n) {
-            std::fill(to, to + n, -1);
-            continue;
-        }
-        if (uint64_t(most) >= table.size) return false;
-        if (table.same)
-            for (int64_t i = 0; i < n; ++i) to[i] = int32_t(place[i]);
-        else
-            for (int64_t i = 0; i < n; ++i) to[i] = table.code[place[i]];
-        if (missing)
-            for (int64_t i = 0; i < n; ++i)
-                if (valid.missing(from + i)) to[i] = -1;
-        if (table.unseen)
-            for (int64_t i = 0; i < n; ++i) met |= to[i] < -1;
-    }
-    return true;
-}
-
 std::vector<bool> dictionary_codes(Input<int64_t, 2> columns, int64_t rows, Input<int32_t, 1> table, Input<int64_t, 1> first,
                                    Output<int32_t, 2> out) {
     using F = PlaceField;
@@ -451,18 +407,15 @@ std::vector<bool> dictionary_codes(Input<int64_t, 2> columns, int64_t rows, Inpu
     {
         nb::gil_scoped_release free;
         for (size_t j = 0; j < count && good; ++j) {
-            const int64_t *c = columns.data() + PlaceField::COUNT * j;
-            const char *places = (const char *) c[F::PLACES];
-            Validity valid{(const uint8_t *) c[F::VALID], c[F::FIRST_ROW]};
-            Places known(table.data() + first.data()[j], first.data()[j + 1] - first.data()[j]);
+            const int64_t *c = columns.data() + PlaceField::COUNT * j, width = c[F::WIDTH];
+            const int32_t *known = table.data() + first.data()[j];
+            PlaceTable t{known, uint64_t(first.data()[j + 1] - first.data()[j]), true};
+            bool some = false;  // places have no code
+            for (uint64_t d = 0; d < t.size; ++d) t.same &= known[d] == int32_t(d), some |= known[d] < -1;
             int32_t *to = out.data() + c[F::OUT_ROW] * rows;
-            bool met = false;
-            switch (c[F::WIDTH]) {
-            case 1: good = follow<uint8_t>(places, valid, rows, known, to, met); break;
-            case 2: good = follow<uint16_t>(places, valid, rows, known, to, met); break;
-            case 4: good = follow<uint32_t>(places, valid, rows, known, to, met); break;
-            default: good = follow<uint64_t>(places, valid, rows, known, to, met);
-            }
+            good = kernels->follow_places((const char *) c[F::PLACES], width, (const uint8_t *) c[F::VALID], c[F::FIRST_ROW],
+                                          rows, t, to);
+            bool met = some && good && std::any_of(to, to + rows, [](int32_t code) { return code < -1; });
             unseen[j] = met;
         }
     }

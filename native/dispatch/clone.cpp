@@ -24,6 +24,7 @@ namespace bayeskit {
 #include "counts/pairs.inl"
 #include "counts/find_cells.inl"
 #include "codes/integers.inl"
+#include "codes/places.inl"
 #include "sparse/values.inl"
 #include "normal/gaussian.inl"
 #include "normal/loo_rows.inl"

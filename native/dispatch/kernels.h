@@ -139,6 +139,13 @@ struct LogisticFit {
     double a, b, inverse[3], first, second;
 };
 
+// Codes by place in a dictionary, and whether each place is its own code.
+struct PlaceTable {
+    const int32_t *code;
+    uint64_t size;
+    bool same;
+};
+
 // What is known of each row: codes (variables, rows), -1 not observed, and likelihoods (cells, rows).
 struct Evidence {
     Codes codes;

@@ -89,14 +89,16 @@ class ScoreSums:
         _add_at(mine.confusion, cell, w)
         _add_at(mine.squared, cell, w * w)
         powers = [_core.power_sums(score.of_rows(rows), rows.weights, g, groups) for score in ROW_SCORES]
-        paid = [np.bincount(g, w * share, minlength=groups) for share in rows.paid[2:]]
+        paid = np.zeros((groups, 3))
+        for j, share in enumerate(() if rows.costs is None else rows.paid[2:]):
+            paid[:, j] = np.bincount(g, w * share, minlength=groups)
         top = rows.proba[np.arange(len(codes)), rows.best, None]
         return replace(
             mine,
             powers=self.powers + np.stack(powers, axis=1),
             top=self.top + reliability(top, (rows.best != codes).astype(np.int64))[:, 0],
             each=self.each + reliability(rows.proba, codes),
-            decided=self.decided + np.stack(paid, axis=1),
+            decided=self.decided + paid,
         )
 
     def merge(self, other: ScoreSums) -> ScoreSums:
