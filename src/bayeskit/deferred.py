@@ -20,7 +20,7 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
         found: Callable[..., Any] = getattr(import_module(module), name)
         return found
 
-    def call(*args: Any, **settings: Any) -> Any:
+    def call(*args: object, **settings: object) -> Any:
         return find()(*args, **settings)
 
     return call

@@ -94,7 +94,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 
 
 @cache
-def guide(public: Any) -> Any:
+def guide(public: object) -> Any:
     """The public class or function, with errors for parameters that it does not have.
 
     A class stays the object it is, and so do the classes of this package that it inherits from, whose methods are given
@@ -130,7 +130,7 @@ def _checked(function: FunctionType, name: str, bound: int) -> Callable[..., Any
         return function
 
     @wraps(function)
-    def call(*arguments: Any, **settings: Any) -> Any:
+    def call(*arguments: object, **settings: object) -> Any:
         unknown = settings.keys() - known
         if unknown:
             word = next(word for word in settings if word in unknown)

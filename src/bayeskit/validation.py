@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def switch(owner: object, **values: object) -> None:
         keep(owner, **{name: bool(given)})
 
 
-def keep(owner: object, **values: Any) -> None:
+def keep(owner: object, **values: object) -> None:
     """Give a frozen value its settings in their plain form."""
     for name, value in values.items():
         object.__setattr__(owner, name, value)

@@ -82,7 +82,7 @@ def fit(
     _tell(classifier, path, "learned", messages, say, command_line("predict", path, NEW))
 
 
-def _with_sets(classifier: Any, coverage: float, method: str, cluster: Cluster) -> Any:
+def _with_sets(classifier: object, coverage: float, method: str, cluster: Cluster) -> Any:
     """The classifier with a guarantee around it."""
     import bayeskit as bk
 

@@ -72,7 +72,7 @@ class Sparse:
         return len(self.indptr) - 1
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         return self.values.dtype
 
     def __getitem__(self, rows: slice) -> Sparse:

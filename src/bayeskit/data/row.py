@@ -51,11 +51,13 @@ class RowReader:
             return self.of_mapping(X[0])
         return None
 
-    def of_mapping(self, row: Mapping[str, Any]) -> Block | None:
+    def of_mapping(self, row: Mapping[str, object]) -> Block | None:
         """A value by column; those left out are missing, and others are not looked at."""
         return self._block([row.get(name) for name in self.schema.names]) if self.plain else None
 
-    def of_mappings(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[Any], classes: Levels) -> Block | None:
+    def of_mappings(
+        self, rows: Sequence[Mapping[str, object]], labels: Sequence[object], classes: Levels
+    ) -> Block | None:
         """Rows to be learned, whose levels and classes are known already."""
         if not self.plain or not self.complete:
             return None
@@ -137,7 +139,7 @@ class RowReader:
         return level.isascii() if isinstance(level, str) else -LARGEST < level < LARGEST
 
 
-def _codes(values: Sequence[Any], index: Mapping[Key, int], missing: int) -> list[int] | None:
+def _codes(values: Sequence[object], index: Mapping[Key, int], missing: int) -> list[int] | None:
     """Codes of plain values of one type that all are known; None where not all are."""
     kinds = set(map(type, values)) - {type(None)}
     family = FAMILIES.get(next(iter(kinds), str))

@@ -190,7 +190,7 @@ def _name_columns(columns: Mapping[Any, pa.Array]) -> pa.Table:
     return pa.table(list(columns.values()), names=names)
 
 
-def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
+def _declaring(table: pa.Table, given: Iterable[object]) -> pa.Table:
     """A table with what the columns it was made of declare."""
     declared = [_categories(values) for values in given]
     if not any(declared):

@@ -42,7 +42,7 @@ class CountFamily(Family[Totals]):
             raise InputError(f"{type(self).__name__}(group={self.group!r}): give a whole number")
         keep(self, group=group)
 
-    def with_settings(self, **settings: Any) -> Self:
+    def with_settings(self, **settings: object) -> Self:
         """The same with some settings changed."""
         made: Any = self
         changed: Self = replace(made, **settings)

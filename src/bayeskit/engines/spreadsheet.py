@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +63,7 @@ class _Column:
     parts: list[pa.Array] = field(default_factory=list)
     broken: int = 0
 
-    def add(self, values: Sequence[Any], nulls: tuple[str, ...]) -> None:
+    def add(self, values: Sequence[object], nulls: tuple[str, ...]) -> None:
         """A portion more; of values of several types one array for each."""
         plain = [None if isinstance(v, Broken) or (isinstance(v, str) and v.strip() in nulls) else v for v in values]
         self.broken += sum(isinstance(v, Broken) for v in values)
@@ -123,7 +122,7 @@ class _Column:
             )
 
 
-def _array(values: Sequence[Any], kind: type | None) -> pa.Array:
+def _array(values: Sequence[object], kind: type | None) -> pa.Array:
     return pa.array(values, pa.null() if kind is None else TYPES[kind])
 
 

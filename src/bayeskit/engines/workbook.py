@@ -96,7 +96,7 @@ class Workbook:
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
 
-        def refuse(*_: Any) -> None:
+        def refuse(*_: object) -> None:
             raise self.refusal("it has a document type, which spreadsheets do not have")
 
         parser.StartDoctypeDeclHandler = refuse

@@ -134,7 +134,7 @@ class Threads:
                 self._started += 1
         return min(count, self._started + 1)
 
-    def submit(self, run: Callable[..., Result], *given: Any) -> Future[Result]:
+    def submit(self, run: Callable[..., Result], *given: object) -> Future[Result]:
         future: Future[Result] = Future()
         self._work.put((future, run, given))
         return future

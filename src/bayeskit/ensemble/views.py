@@ -231,7 +231,7 @@ class ViewCache:
         return self._seen[id(view)][1]
 
 
-def as_arrow(X: TableLike, rows: Any) -> Any:
+def as_arrow(X: TableLike, rows: object) -> Any:
     """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
     return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 

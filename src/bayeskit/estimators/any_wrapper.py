@@ -84,7 +84,7 @@ class AnyWrapper(MetaEstimatorMixin, Wrapper):
                 f"choose a classifier that does, or calibrate it"
             )
 
-    def _take_features(self, fitted: Any) -> None:
+    def _take_features(self, fitted: object) -> None:
         """Number and names of the columns, as far as the estimator knows them."""
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(features_of(fitted))

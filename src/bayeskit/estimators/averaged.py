@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +37,7 @@ class Strengths:
 
 
 def average_network(
-    X: TableLike, samples: int = 100, threshold: float = 0.5, random_state: int = 0, **settings: Any
+    X: TableLike, samples: int = 100, threshold: float = 0.5, random_state: int = 0, **settings: object
 ) -> Network:
     """A network of the arcs that networks of resampled rows agree on; the tables are those of all rows.
 

@@ -235,7 +235,7 @@ class ConformalSets(AnyWrapper):
         return Nonconformity(self.conformity_score, self.penalty, self.rank)
 
 
-def has_density(model: Any) -> bool:
+def has_density(model: object) -> bool:
     """Whether a classifier knows log p(row)."""
     if not isinstance(model, BayesClassifier):
         return False
@@ -264,7 +264,7 @@ def evidence_of(model: Any, X: TableLike, classes: int) -> Float:
     return out
 
 
-def _without_values(fitted: Any, X: TableLike) -> Bool:
+def _without_values(fitted: object, X: TableLike) -> Bool:
     """Rows of which nothing is known: (n,)."""
     model = fitted.table_reader() if isinstance(fitted, ReadsTables) else None
     if model is None:

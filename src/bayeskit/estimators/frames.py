@@ -59,7 +59,7 @@ def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior:
     return convert_frame(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
-def _pool_on_executors(pool: Any, answers: Answers, prior: PriorLike) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+def _pool_on_executors(pool: object, answers: Answers, prior: PriorLike) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """What executors, which have no scikit-learn, need to answer as a pool does."""
     from bayeskit.estimators.auto import AutoBayes
 

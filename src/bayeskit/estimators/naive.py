@@ -230,7 +230,7 @@ def _plain(owned: Sequence[Label]) -> list[Label]:
     return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
-def _number_groups(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Json:
+def _number_groups(wanted: Mapping[str, tuple[int, object]], names: Sequence[str]) -> Json:
     """Families by column; a tuple of columns is a group of its own for a family over groups, numbered as they come."""
     out: dict[str, Any] = {}
     groups: dict[Any, list[int]] = {}

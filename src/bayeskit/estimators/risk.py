@@ -109,7 +109,7 @@ class RiskClassifier(AnyWrapper):
     cutoff: float | str | None = None
     folds: object = 5
 
-    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: object) -> Self:
         """Fit the estimator; the costs must have a row for every class found.
 
         Parameters
@@ -153,7 +153,7 @@ class RiskClassifier(AnyWrapper):
         self._take_features(fitted)
         return self
 
-    def _readopt(self, fitted: Any) -> Self:
+    def _readopt(self, fitted: object) -> Self:
         """Take an estimator that has learned or forgotten rows; a cutoff that was tuned is of the old ones."""
         if self.cutoff == TUNED:
             raise KindError(

@@ -59,11 +59,11 @@ class Stream:
         self._classifier, self.batch = classifier, batch
         self._columns = classifier.model_.schema.names if classifier.__sklearn_is_fitted__() else ()
         self._names = frozenset(self._columns)
-        self._rows: list[Mapping[str, Any]] = []
+        self._rows: list[Mapping[str, object]] = []
         self._labels: list[Any] = []
         self._learned = int(classifier.model_.weights.sum()) if classifier.__sklearn_is_fitted__() else 0
 
-    def learn_one(self, x: Mapping[str, Any], y: Label) -> None:
+    def learn_one(self, x: Mapping[str, object], y: Label) -> None:
         """Learn a row.
 
         Parameters
@@ -84,7 +84,7 @@ class Stream:
         if len(self._rows) >= min(self.batch, enough):
             self.counted()
 
-    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
+    def predict_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
         """P(class | row) by class; nothing as long as nothing was counted, for which two classes are waited for.
 
         Parameters
@@ -100,7 +100,7 @@ class Stream:
             return {}
         return dict(zip(self._classifier.classes_.tolist(), self._posterior(x)[0].tolist(), strict=True))
 
-    def predict_one(self, x: Mapping[str, Any]) -> Label | None:
+    def predict_one(self, x: Mapping[str, object]) -> Label | None:
         """The most probable class; None as long as nothing was counted.
 
         Parameters
@@ -132,12 +132,12 @@ class Stream:
                 self._count_each(rows, labels)
         return self._classifier
 
-    def _count(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
+    def _count(self, rows: list[Mapping[str, object]], labels: list[Any]) -> None:
         if not self._count_plain(rows, labels):
             self._classifier.partial_fit(self._table(rows), labels)
         self._learned += len(rows)
 
-    def _count_plain(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> bool:
+    def _count_plain(self, rows: list[Mapping[str, object]], labels: list[Any]) -> bool:
         """Count rows of plain values, levels and classes that are known, as ``partial_fit`` would; whether it could."""
         known = self._classifier
         if not known.__sklearn_is_fitted__():
@@ -152,7 +152,7 @@ class Stream:
         known.model_ = learned
         return True
 
-    def _count_each(self, rows: list[Mapping[str, Any]], labels: list[Any]) -> None:
+    def _count_each(self, rows: list[Mapping[str, object]], labels: list[Any]) -> None:
         for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
             try:
                 self._count([row], [label])
@@ -160,12 +160,12 @@ class Stream:
                 self._rows, self._labels = rows[i + 1 :] + self._rows, labels[i + 1 :] + self._labels
                 raise InputError(f"the row {row!r} of class {label!r} was left out: {why}") from why
 
-    def _posterior(self, x: Mapping[str, Any]) -> Float:
+    def _posterior(self, x: Mapping[str, object]) -> Float:
         model = self._classifier.model_
         row = model.row_reader.of_mapping(x)
         if row is None:
             return self._classifier.predict_proba(self._table([x]))
         return model.posterior(row, model.log_base())
 
-    def _table(self, rows: list[Mapping[str, Any]]) -> Any:
+    def _table(self, rows: list[Mapping[str, object]]) -> Any:
         return {name: [row.get(name) for row in rows] for name in self._columns}

@@ -274,7 +274,7 @@ class Wrapper(Surface, BaseEstimator):
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is Wrapper.predict_proba else None
 
-    def _with(self, **state: Any) -> Self:
+    def _with(self, **state: object) -> Self:
         """A copy with other fitted state."""
         made = copy(self)
         made.__dict__.update(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OVERVIEW = "overview"
 
 
-def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: Any) -> Display | Panels:
+def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: object) -> Display | Panels:
     """One display, drawn; "overview" puts those side by side that the evaluation has numbers for."""
     kinds: Mapping[str, Callable[..., Display]] = {
         "confusion": _confusion,

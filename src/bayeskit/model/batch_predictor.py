@@ -47,7 +47,7 @@ class BatchPredictor:
         return cls.over(model, opened(), pool) if row is None else cls(model, opened, pool, row)
 
     @classmethod
-    def over(cls, model: Model, table: OpenTable, pool: Any = None) -> BatchPredictor:
+    def over(cls, model: Model, table: OpenTable, pool: object = None) -> BatchPredictor:
         """A table that is open and has the columns of the fit."""
         return cls(model, lambda: table, pool)
 

@@ -296,7 +296,7 @@ def check_header(value: object, depth: int = 1) -> Any:
     return value
 
 
-def to_stored_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+def to_stored_dtype(name: str, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The dtype as files have it, little-endian."""
     kind = dtype.newbyteorder("<")
     if kind.str not in CODES:

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
@@ -213,7 +213,7 @@ def parse_json(text: str) -> Network:
     return Network(graph, {}, {}, {}, normals)
 
 
-def _normal(node: str, record: Any) -> Linear:
+def _normal(node: str, record: object) -> Linear:
     if not isinstance(record, dict) or not isinstance(record.get("coefficients"), dict):
         raise NetworkError(f"the cpd of {node!r} has no coefficients")
     parents = record.get("parents", [])
@@ -231,7 +231,7 @@ def _normal(node: str, record: Any) -> Linear:
     return Linear(node, (), names, np.zeros(len(names)), mean, slopes, np.array(math.sqrt(variance)))
 
 
-def _number(entry: Any, node: str) -> float:
+def _number(entry: object, node: str) -> float:
     """A finite number, perhaps alone in a list."""
     value = entry[0] if isinstance(entry, list) and len(entry) == 1 else entry
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
@@ -239,25 +239,25 @@ def _number(entry: Any, node: str) -> float:
     return float(value)
 
 
-def _text(entry: Any) -> str:
+def _text(entry: object) -> str:
     if not isinstance(entry, str):
         raise NetworkError(f"{str(entry)[:40]} is no name of a node")
     return entry
 
 
-def _arc(entry: Any) -> tuple[str, str]:
+def _arc(entry: object) -> tuple[str, str]:
     if not isinstance(entry, list) or len(entry) != 2:
         raise NetworkError(f"{str(entry)[:40]} is no arc; arcs are pairs (parent, child)")
     return _text(entry[0]), _text(entry[1])
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found := dict(pairs)) < len(pairs):
         raise NetworkError("a name stands twice in one object")
     return found
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise NetworkError(f"it has {name}, which is no number")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -236,7 +235,7 @@ def _of_column(bins: Bins, j: int) -> float:
     return mutual_information(table)
 
 
-def best_first(scores: Float, names: Sequence[Any]) -> list[int]:
+def best_first(scores: Float, names: Sequence[object]) -> list[int]:
     """Positions by score, the best first; scores that are equal but for rounding by name.
 
     >>> best_first(np.array([1.0, 3.0, 1.0 + 1e-15]), ["b", "c", "a"])

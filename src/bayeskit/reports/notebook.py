@@ -51,7 +51,7 @@ class Panel:
         return f"<Panel of {len(self.html):,} characters: a notebook shows it; .html is the page>"
 
 
-def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", height: int = HEIGHT) -> Panel:
+def panel(model: object, X: TableLike | None = None, *, title: str = "What if?", height: int = HEIGHT) -> Panel:
     """The model to try out in a notebook: change a value, a prior or a cost, and see what follows.
 
     It is the panel of a report, which computes in the page from the model's own terms. They are checked against the

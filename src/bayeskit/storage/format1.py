@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from bayeskit.arrays import Json
@@ -64,7 +64,7 @@ VARIANCES = ("diagonal", "spherical")  # covariances that counted the products o
 GONE = ("shapes", "digest")  # the first follows from the tensors; the second was that of the old names
 
 
-def upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def upgrade(header: Json, tensors: Iterable[str]) -> tuple[Json, dict[str, str]]:
     """The header as the present format has it, and what each tensor is called there."""
     if "parts" not in header:
         return _upgrade(header, tensors)
@@ -82,7 +82,7 @@ def upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str
     }, names
 
 
-def _upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _upgrade(header: Json, tensors: Iterable[str]) -> tuple[Json, dict[str, str]]:
     """Of a model or a network."""
     kept = {name: value for name, value in header.items() if name not in (*GONE, "families", "recipe")}
     kept |= {"model": ESTIMATORS[header["model"]], "settings": _settings(header["settings"])}
@@ -99,7 +99,7 @@ def _upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[st
     return {**kept, "components": [[_value(record), count] for record, count in header["families"]]}, names
 
 
-def _settings(settings: Mapping[str, Any]) -> Json:
+def _settings(settings: Json) -> Json:
     """The settings of an estimator."""
     return {"map": [[FIELDS.get(name, name), _value(value)] for name, value in settings["map"]]}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, FilePath
+from bayeskit.arrays import Array, FilePath, Json
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import Domain
 from bayeskit.data.schema import CODED, NUMERIC, UNDETERMINED, Alike, Column, Schema
@@ -64,7 +64,7 @@ def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, object]
     container.write(path, *pack(model, kind, settings))
 
 
-def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Array]]:
+def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[Json, dict[str, Array]]:
     """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}

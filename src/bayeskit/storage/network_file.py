@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, FilePath, Float
+from bayeskit.arrays import Array, FilePath, Float, Json
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
@@ -106,7 +106,7 @@ def digest(network: Network) -> str:
     return fingerprint({"model": KIND}, _arrays(network))
 
 
-def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
+def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], Json]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
     record, arrays = container.read(path, _tensor_spec)
     try:

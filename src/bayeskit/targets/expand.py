@@ -108,7 +108,7 @@ def _log_expit(z: Any) -> Any:
     return where(z < 0, z, 0.0) - np.log1p(np.exp(-np.abs(z)))
 
 
-def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[float]], logs: Any) -> Any:
+def _join_pairs(edges: Sequence[Sequence[float]], levels: Sequence[Sequence[float]], logs: Value) -> Value:
     """Probabilities of pairs of classes as those of all, as ``portable.program.calibrate`` has it."""
     k = next(k for k in range(2, len(edges) + 2) if k * (k - 1) // 2 == len(edges))
     one = [Symbol("class", logs, c) for c in range(k)]
@@ -193,7 +193,7 @@ def _normal(node: Normal, *args: Value) -> Any:
     inverse = np.array([solve_triangular(m, np.eye(d), lower=True) for m in lower])
     size = node.units.sum() - np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
 
-    def known(rest: Sequence[Value]) -> list[Any]:
+    def known(rest: Sequence[Value]) -> list[Value]:
         return [total([inverse[:, i, j] * rest[j] for j in range(i + 1) if inverse[:, i, j].any()]) for i in range(d)]
 
     there = [where(np.isnan(x), 0.0, 1.0) for x in z]
@@ -216,7 +216,7 @@ def _normal(node: Normal, *args: Value) -> Any:
     return where(complete, full, _log_mixture(cells, codes, filled, solve, there) + partly)
 
 
-def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Any]], list[Any]]:
+def _lower_factors(matrices: Float, there: Sequence[Value]) -> tuple[list[list[Value]], list[Value]]:
     """The lower factors of covariances (K, d, d) over the columns that are there, and the logs of their diagonals.
 
     A column that is missing has variance 1 and no covariance, which changes nothing for the others.
@@ -298,7 +298,7 @@ def _network(node: Network, *codes: Value) -> Any:
     return where(hidden, _marginal(node, known, range(len(node.size))) - node.log_class, plain)
 
 
-def _line(node: Network, j: int, codes: Sequence[Value]) -> Any:
+def _line(node: Network, j: int, codes: Sequence[Value]) -> Value:
     index: Any = 0.0
     for v in (*node.parents[j], j):
         index = index * float(node.size[v] + FRONT) + (codes[v] + FRONT)
@@ -378,7 +378,7 @@ def _marginal(node: Network, codes: Sequence[Value], seen: Sequence[int]) -> Any
     return np.log(value)
 
 
-def _times(a: Value, b: Value) -> Any:
+def _times(a: Value, b: Value) -> Value:
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, Symbol):
             if not np.any(one):

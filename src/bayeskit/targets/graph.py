@@ -16,13 +16,13 @@ class Graph:
     nodes: list[Any] = field(default_factory=list)
     constants: dict[tuple[str, tuple[int, ...], bytes], tuple[str, Any]] = field(default_factory=dict)
 
-    def add(self, op: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+    def add(self, op: str, *inputs: str, output: str = "", **attributes: object) -> str:
         """The result of an operation."""
         name = output or f"{self.prefix}s{len(self.nodes)}"
         self.add_many(op, inputs, (name,), **attributes)
         return name
 
-    def add_many(self, op: str, inputs: tuple[str, ...], outputs: tuple[str, ...], **attributes: Any) -> None:
+    def add_many(self, op: str, inputs: tuple[str, ...], outputs: tuple[str, ...], **attributes: object) -> None:
         """An operation with several results, of these names."""
         from onnx import helper
 
@@ -30,7 +30,7 @@ class Graph:
         name = f"{outputs[-1]}/{op}"
         self.nodes.append(helper.make_node(op, list(inputs), list(outputs), name=name, domain=domain, **attributes))
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: object) -> str:
         """An array, or numbers as doubles."""
         array = np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value, dtype=np.float64)
         key = (

@@ -14,7 +14,7 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.explain.answers import ACTION, COST, PREDICTION, REASONS
 from bayeskit.portable.program import Program, Unportable
-from bayeskit.portable.symbol import Symbol, logsum
+from bayeskit.portable.symbol import Symbol, Value, logsum
 from bayeskit.targets.dialect import Dialect
 from bayeskit.targets.expand import expand, log_posterior
 from bayeskit.targets.sql import MANY, Writer
@@ -113,7 +113,7 @@ class Selection:
         return found
 
 
-def _odds(score: Any, k: int) -> Symbol:
+def _odds(score: Value, k: int) -> Symbol:
     one = [Symbol("class", score, c) for c in range(k)]
     return Symbol("stack", *(one[c] - logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
 
