@@ -45,6 +45,8 @@ SOURCES = {path: ast.parse(path.read_text()) for path in sorted(Path(bayeskit.__
 USERS = {"data/frame.py", "evaluation/protocols.py"}  # where tables and estimators of others are met
 NAMED_TUPLE = {"_replace", "_make", "_asdict"}
 ANY, IGNORED = 400, 8  # in the notes of signatures; comments in all
+LONGEST = 400  # lines of a module
+LONG = {"targets/runtime.py": "goes out as it stands, as one file, with every exported model"}
 DOORS = {
     "compare",
     "evaluate",
@@ -127,3 +129,9 @@ def test_many_parameters_only_at_constructors_commands_and_doors() -> None:
     found = [f"{_place(p)} {name}" for p, name in long if not name.endswith(usual) and not _place(p).startswith("cli/")]
     assert [place for place in found if place.split()[1].split(".")[-1] not in DOORS] == [], "group them in a value"
     assert long
+
+
+def test_a_module_holds_one_idea_and_those_that_are_long_have_a_reason() -> None:
+    lines = {_place(path): len(path.read_text().splitlines()) for path in SOURCES}
+    long = {place for place, count in lines.items() if count > LONGEST}
+    assert long == set(LONG), f"over {LONGEST} lines: split it where two ideas meet; no longer long: take it off LONG"

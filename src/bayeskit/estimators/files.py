@@ -1,4 +1,4 @@
-"""Classifiers and networks from files and from others of their kind; files that learn and forget."""
+"""Classifiers and networks from files, those of other programs too, and from others of their kind; files that learn."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.revive import revive, revive_bundle
 from bayeskit.estimators.wrapper import Wrapper, core
 from bayeskit.model.journal import Entry, Journal, Origin, find_learned, without_origin
+from bayeskit.networks import bif, interchange
 from bayeskit.replacement import lock_file
 from bayeskit.storage import container, identifiers, model_file, network_file
 from bayeskit.storage.bundle import Bundle
@@ -51,6 +52,74 @@ def load(path: FilePath) -> BayesClassifier | Network | Wrapper:
     model, name, settings = model_file.load(path)
     with model_file.doubts(path):
         return revive(model, name, settings)
+
+
+def read_bif(path: FilePath) -> Network:
+    """The network of a BIF file, gzipped or not.
+
+    Parameters
+    ----------
+    path : path
+        A BIF file, perhaps ending in .gz.
+
+    Returns
+    -------
+    Network
+        With the graph and the tables of the file.
+
+    Raises
+    ------
+    NetworkError
+        The file is no Bayesian network.
+    """
+    return Network.of(bif.read_bif(path))
+
+
+def write_bif(network: Network, path: FilePath) -> None:
+    """Write a network as BIF, gzipped if the name ends in .gz.
+
+    Parameters
+    ----------
+    network : Network
+        A network with tables.
+    path : path
+        Where to write; an existing file is replaced.
+    """
+    bif.write_bif(network.network_, path)
+
+
+def read_network(path: FilePath) -> Network:
+    """The network of a file in a format that other programs write: BIF, XMLBIF, or the JSON of a Gaussian network.
+
+    Parameters
+    ----------
+    path : path
+        A file that ends in .bif, in .xml, .xmlbif or .bifxml, or in .json; perhaps gzipped, with .gz behind it.
+
+    Returns
+    -------
+    Network
+        With the graph and the probabilities of the file.
+
+    Raises
+    ------
+    NetworkError
+        The file is no Bayesian network, or its ending says nothing.
+    """
+    return Network.of(interchange.read_network(path))
+
+
+def write_network(network: Network, path: FilePath) -> None:
+    """Write a network for other programs: BIF, XMLBIF, or, of numbers alone, JSON, as the ending says.
+
+    Parameters
+    ----------
+    network : Network
+        A network with tables.
+    path : path
+        Where to write; an existing file is replaced. Ends as in ``read_network``.
+    """
+    interchange.write_network(network.network_, path)
 
 
 def merge(models: Iterable[Any]) -> Any:

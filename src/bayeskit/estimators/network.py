@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
-import bayeskit
-from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
-from bayeskit.data.frame import html_table
-from bayeskit.data.levels import Levels
+from bayeskit.arrays import FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import InputError, MergeError, NetworkError
 from bayeskit.estimators.cutting import Cutting
 from bayeskit.estimators.docstrings import document
-from bayeskit.estimators.network_queries import NODES, Questions
+from bayeskit.estimators.network_pictures import NetworkPictures
+from bayeskit.estimators.network_queries import NODES
 from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.estimators.state_choice import StateChoice
-from bayeskit.networks import bif, interchange
-from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.equivalence import Pattern, structural_distance
 from bayeskit.networks.fitted import COUNTS, EM, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
@@ -29,18 +24,14 @@ from bayeskit.networks.hidden import BIC, score_hidden
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import declare_states
-from bayeskit.plots.heat import CptDisplay
-from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts
 
 UNSEEN = ("error", "missing")
-MOST_DRAWN = 60
-WITH_TABLES = 12  # nodes that show their tables unasked
 
 
 @document(NODES)
-class Network(Questions):
+class Network(NetworkPictures):
     """A Bayesian network over columns: P(x) = product over nodes of P(node | its parents).
 
     A level has a table; a number is normal around a linear function of the numbers above it, with means, slopes and a
@@ -111,32 +102,6 @@ class Network(Questions):
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
         return self.graph.edges
-
-    def parents(self, node: str) -> tuple[str, ...]:
-        """The parents of a node."""
-        return self.graph.family(node)[:-1]
-
-    def children(self, node: str) -> tuple[str, ...]:
-        """The children of a node."""
-        return self.graph.children[self.graph.check(node)]
-
-    def markov_blanket(self, node: str) -> set[str]:
-        """Parents, children and the children's other parents."""
-        return self.graph.markov_blanket(node)
-
-    def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
-        """Whether the graph makes a and b independent given others, whatever the tables.
-
-        Parameters
-        ----------
-        a : str or sequence
-            Nodes.
-        b : str or sequence
-            Nodes.
-        given : str or sequence, optional
-            Nodes that are known.
-        """
-        return self.graph.d_separated(a, b, given)
 
     def cpdag(self) -> Pattern:
         """The arcs that all graphs of the same independences share, and the edges that may go either way."""
@@ -412,148 +377,3 @@ class Network(Questions):
         value = self._fit.network if self._fit else None
         free = f", {value.parameters} free {value.free}" if value else ", without tables"
         return f"Network({len(self.nodes)} nodes, {len(self.edges)} arcs{free})"
-
-    def svg(self) -> str:
-        """The graph as an SVG picture, parents above their children."""
-        return Drawing(self.graph).svg
-
-    def panel(self, *, height: int = 720) -> Any:
-        """A panel in a notebook: choose states, move sliders of numbers, and the beliefs of all nodes follow, exactly.
-
-        ``html`` of it is the whole page, which needs nothing else; ``bk.report(network, path)`` writes it with the
-        tables.
-
-        Parameters
-        ----------
-        height : int, default 720
-            Pixels of the frame in the notebook.
-
-        Examples
-        --------
-        >>> Network([], {"coin": {"heads": 0.5, "tails": 0.5}}).panel().html[:15]
-        '<!doctype html>'
-        """
-        return bayeskit.panel(self, height=height)
-
-    def plot(
-        self, evidence: Mapping[str, object] | None = None, tables: bool | None = None, ax: Axes | None = None
-    ) -> Display:
-        """The graph with P(state | evidence) of every node as bars, and its table below them.
-
-        Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
-        ``plot_table``.
-
-        Parameters
-        ----------
-        tables : bool or sequence
-            Which nodes show their table.
-        """
-        from bayeskit.plots.network import NetworkDisplay
-
-        given = dict(evidence or {})
-        layers = Drawing(self.graph).layers
-        NetworkDisplay.from_layers(layers, self.edges)  # refuses too many
-        bars, shown = {}, {}
-        if self._fit is not None:
-            bars = {node: self._bars(node, given) for node in self.nodes}
-            if tables or (tables is None and len(self.nodes) <= WITH_TABLES):
-                shown = {node: self._table(node) for node in self.network_.coded}
-        return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
-
-    def _bars(self, node: str, given: Mapping[str, object]) -> dict[Label, float]:
-        """P(state | evidence); of a number, between its quantiles of tenths and quarters without evidence."""
-        if node not in self.network_.normals:
-            return dict(self.query(node, given))
-        alone, now = self.query(node), self.query(node, given)
-        ends = sorted({alone.quantile(p) for p in (0.1, 0.25, 0.5, 0.75, 0.9)})
-        below = [0.0, *(now.cdf(end) for end in ends), 1.0]
-        shown = next(t for d in (3, 6, 9, 17) if len(set(t := [f"{end:.{d}g}" for end in ends])) == len(ends))
-        names = [f"≤ {shown[0]}", *(f"{a} – {b}" for a, b in pairwise(shown)), f"> {shown[-1]}"]
-        return {name: b - a for name, (a, b) in zip(names, pairwise(below), strict=True)}
-
-    def plot_table(self, node: str, ax: Axes | None = None) -> Display:
-        """P(node | its parents), a line for each configuration of the parents."""
-        self.network_.check_coded(node)
-        return self._table(self.graph.check(node)).plot(ax)
-
-    def _table(self, node: str) -> CptDisplay:
-        parents = {parent: self.states(parent) for parent in self.parents(node)}
-        return CptDisplay.from_table(node, parents, self.states(node), self.network_.potentials[node])
-
-    def _repr_html_(self) -> str:
-        lines = [("node", "parents", "states")]
-        for node in self.nodes:
-            states: Sequence[Any] = self._declared.get(node, Levels()).values
-            if self._fit:
-                states = ("a number",) if node in self.network_.normals else self.states(node)
-            lines.append((node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12]))))
-        picture = self.svg() if len(self.nodes) <= MOST_DRAWN else ""
-        return picture + html_table(lines, left=3, caption=repr(self))
-
-
-def read_bif(path: FilePath) -> Network:
-    """The network of a BIF file, gzipped or not.
-
-    Parameters
-    ----------
-    path : path
-        A BIF file, perhaps ending in .gz.
-
-    Returns
-    -------
-    Network
-        With the graph and the tables of the file.
-
-    Raises
-    ------
-    NetworkError
-        The file is no Bayesian network.
-    """
-    return Network.of(bif.read_bif(path))
-
-
-def write_bif(network: Network, path: FilePath) -> None:
-    """Write a network as BIF, gzipped if the name ends in .gz.
-
-    Parameters
-    ----------
-    network : Network
-        A network with tables.
-    path : path
-        Where to write; an existing file is replaced.
-    """
-    bif.write_bif(network.network_, path)
-
-
-def read_network(path: FilePath) -> Network:
-    """The network of a file in a format that other programs write: BIF, XMLBIF, or the JSON of a Gaussian network.
-
-    Parameters
-    ----------
-    path : path
-        A file that ends in .bif, in .xml, .xmlbif or .bifxml, or in .json; perhaps gzipped, with .gz behind it.
-
-    Returns
-    -------
-    Network
-        With the graph and the probabilities of the file.
-
-    Raises
-    ------
-    NetworkError
-        The file is no Bayesian network, or its ending says nothing.
-    """
-    return Network.of(interchange.read_network(path))
-
-
-def write_network(network: Network, path: FilePath) -> None:
-    """Write a network for other programs: BIF, XMLBIF, or, of numbers alone, JSON, as the ending says.
-
-    Parameters
-    ----------
-    network : Network
-        A network with tables.
-    path : path
-        Where to write; an existing file is replaced. Ends as in ``read_network``.
-    """
-    interchange.write_network(network.network_, path)

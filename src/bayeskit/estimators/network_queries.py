@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -61,6 +61,32 @@ class Questions:
     @property
     def fitted(self) -> Fitted:
         raise NotImplementedError
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        """The parents of a node."""
+        return self.graph.family(node)[:-1]
+
+    def children(self, node: str) -> tuple[str, ...]:
+        """The children of a node."""
+        return self.graph.children[self.graph.check(node)]
+
+    def markov_blanket(self, node: str) -> set[str]:
+        """Parents, children and the children's other parents."""
+        return self.graph.markov_blanket(node)
+
+    def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
+        """Whether the graph makes a and b independent given others, whatever the tables.
+
+        Parameters
+        ----------
+        a : str or sequence
+            Nodes.
+        b : str or sequence
+            Nodes.
+        given : str or sequence, optional
+            Nodes that are known.
+        """
+        return self.graph.d_separated(a, b, given)
 
     def states(self, node: str) -> tuple[Label, ...]:
         """The states of a node; probabilities come in this order."""

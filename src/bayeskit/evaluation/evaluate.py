@@ -51,7 +51,7 @@ from bayeskit.evaluation.protocols import SupportsSpec, can_fit
 from bayeskit.evaluation.refit import FoldModels, Refit, actions_by, weight_argument
 from bayeskit.evaluation.refit_stream import stream_for
 from bayeskit.evaluation.score import PredictedRows
-from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
+from bayeskit.evaluation.score_sums import ScoreSums, by_chance, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import LabelledSource, hash_split
 from bayeskit.memory import check_memory
@@ -345,7 +345,7 @@ def _evaluate_draws(
     action, actions = _code_actions(actions, logs, done)
     share = np.bincount(codes, weights, minlength=len(rows.classes))
     seen = PredictedRows(rows.codes, np.exp(logs), weights, action, decision_costs)
-    apparent, chance = ScoreSums.of(seen), _by_chance(seen, share / share.sum())
+    apparent, chance = ScoreSums.of(seen), by_chance(seen, share / share.sum())
     summed, loss, said = np.zeros(logs.shape), np.zeros((len(rows), len(BY_ROW))), []
     votes, each, new = np.zeros((len(rows), len(actions.names))), [], ScoreSums.empty(1, len(rows.classes))
     for drawn, (logs, done) in answers:
@@ -374,16 +374,6 @@ def _evaluate_draws(
         new, reduce(ScoreSums.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
     )
     return found, actions
-
-
-def _by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
-    """Sums if the classes had nothing to do with the rows: every row counts in every class, by its share."""
-    assert rows.weights is not None
-    each = (
-        ScoreSums.of(replace(rows, codes=np.full(len(rows.codes), k), weights=rows.weights * p))
-        for k, p in enumerate(share.tolist())
-    )
-    return reduce(ScoreSums.merge, each)
 
 
 def fit_copy(model: Classifier, sample: LabelledTable) -> Any:

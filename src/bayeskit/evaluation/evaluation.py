@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Json, Label
+from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
@@ -21,10 +21,10 @@ from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCur
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.refit import FoldModels
-from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES, with_scores
+from bayeskit.evaluation.tables import table_of
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, Curve, Interval, curve, effective
+from bayeskit.numerics.rates import Curve, Interval, curve
 from bayeskit.plots.style import Display, Panels
 
 if TYPE_CHECKING:
@@ -165,110 +165,7 @@ class Evaluation(TableRepr):
         of : str
             What to show, as listed above.
         """
-        tables: Mapping[str, Callable[[], dict[str, Any]]] = {
-            "measures": self._measures,
-            "classes": self._classes,
-            "folds": self._folds,
-            "rows": self._rows,
-            "reliability": self._reliability,
-            "brier": self._brier,
-            "roc": self._roc,
-        }
-        if of not in tables:
-            raise InputError(f"frame(of={of!r}): choose one of {', '.join(tables)}")
-        return frame(tables[of](), kind or self.kind)
-
-    def _measures(self) -> Json:
-        names = list(self.measures.names)
-        found = [self.measures.interval(name) for name in names]
-        return {
-            "measure": names,
-            "value": [self.measures.value(name) for name in names],
-            "baseline": [self.baseline.value(name) for name in names],
-            "low": [interval.low for interval in found],
-            "high": [interval.high for interval in found],
-            "interval": [interval.how for interval in found],
-            "held": ["; ".join(self.held)] * len(names),
-        }
-
-    def _classes(self) -> Json:
-        table, labels = self.confusion, self.classes.tolist()
-        columns: dict[str, Any] = {"class": self.classes, "weight": table.matrix.sum(axis=1)}
-        for rate in ("sensitivity", "specificity", "precision"):
-            ends = [table.interval(rate, label) for label in labels]
-            columns[rate] = list(getattr(table, rate).values())
-            columns[f"{rate}_low"], columns[f"{rate}_high"] = [e.low for e in ends], [e.high for e in ends]
-        return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas, **self._recalibration()}
-
-    def _recalibration(self) -> Json:
-        """Intercept and slope of each class against the rest, by the first division, with intervals unless grouped."""
-        found, kept = self._rows_measured, self._kept
-        if kept is None:
-            return {}
-        columns: Json = {}
-        for name, lines in (("calibration_intercept", kept.intercepts), ("calibration_slope", kept.slopes)):
-            columns[name] = [line.value for line in lines]
-            if not found.grouped:
-                ends = [line.around(line.value, found.rows, found.design_effect) for line in lines]
-                columns[f"{name}_low"], columns[f"{name}_high"] = [e.low for e in ends], [e.high for e in ends]
-        return columns
-
-    def _brier(self) -> Json:
-        """Murphy's decomposition over the cells of each class, and what differs within a cell."""
-        share = self.confusion.matrix.sum(axis=1) / self.confusion.matrix.sum()
-        total, uncertainty = self.value("brier"), float((share * (1 - share)).sum())
-        resolution, reliability = self.value("brier_resolution"), self.value("brier_reliability")
-        within = total - (uncertainty - resolution + reliability)
-        return {
-            "part": ["uncertainty", "resolution", "reliability", "within cells", "brier"],
-            "sign": [1, -1, 1, 1, 1],
-            "value": [uncertainty, resolution, reliability, within, total],
-            "meaning": [
-                "of the classes alone: what always saying their shares would score",
-                "what telling rows apart takes off",
-                "what miscalibration adds",
-                "what differs within the 15 cells of a class",
-                "the sum",
-            ],
-        }
-
-    def _folds(self) -> Json:
-        headline = (
-            name for name in self.measures.names if SCORES[name].headline and isinstance(SCORES[name], SumScore)
-        )
-        each = {name: self.measures.by_fold(name) for name in headline}
-        return {"fold": np.arange(len(each["accuracy"])), **each}
-
-    def _rows(self) -> Json:
-        kept = self.require_rows("rows")
-        labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
-        names = [*self.classes.tolist(), *self.others]
-        names = list(map(str, names)) if self.others else names  # a column of a frame has one type
-        best = [None if code < 0 else names[code] for code in kept.action.tolist()]
-        named = {f"P({label})": kept.proba[:, k] for k, label in enumerate(self.classes.tolist())}
-        return {"true": labels, "predicted": best, **named}
-
-    def _reliability(self) -> Json:
-        """Cells of the top probability: how sure the model was, and how often it was right."""
-        weight, said, right, squared = self.measures.total.top[0]
-        there = weight > 0
-        return {
-            "from": (np.arange(BINS) / BINS)[there],
-            "to": (np.arange(1, BINS + 1) / BINS)[there],
-            "weight": weight[there],
-            "rows": effective(weight[there], squared[there]),
-            "probability": said[there] / weight[there],
-            "right": right[there] / weight[there],
-        }
-
-    def _roc(self) -> Json:
-        curves = {label: self.roc(label) for label in self.classes.tolist()}
-        return {
-            "class": [label for label, c in curves.items() for _ in c.threshold],
-            "threshold": np.concatenate([c.threshold for c in curves.values()]),
-            "false_positive": np.concatenate([c.false_positive for c in curves.values()]),
-            "true_positive": np.concatenate([c.true_positive for c in curves.values()]),
-        }
+        return frame(table_of(self, self._rows_measured, of), kind or self.kind)
 
     def roc(self, label: Label) -> Curve:
         """The ROC curve of one class against the rest, over the rows that were tested.

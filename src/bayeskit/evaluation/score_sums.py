@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 
 import numpy as np
 
@@ -152,3 +153,13 @@ class ScoreSums:
         mean, powers = self.mean(name), self.powers[:, PLACE[name], 1:] / self.weight[:, None]
         second, third = powers.T
         return second - mean**2, third - 3 * mean * second + 2 * mean**3
+
+
+def by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
+    """Sums if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+    assert rows.weights is not None
+    each = (
+        ScoreSums.of(replace(rows, codes=np.full(len(rows.codes), k), weights=rows.weights * p))
+        for k, p in enumerate(share.tolist())
+    )
+    return reduce(ScoreSums.merge, each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from bayeskit.arrays import Label
 from bayeskit.errors import InputError
 
 LOG_ZERO = -1e300  # stands for log 0, so that no engine meets an infinity
+ABOVE = 1e299  # beyond it a number counts as infinite
 
 
 @dataclass(frozen=True)
@@ -296,6 +298,57 @@ def _list(numbers: Sequence[float]) -> str:
 def bound(value: float) -> float:
     """A number, with one that every engine has in place of an infinite one."""
     return float(value) if np.isfinite(value) else float(np.sign(value)) * -LOG_ZERO
+
+
+def held(value: float) -> float:
+    """A number that no engine takes for an infinite one."""
+    return float(np.sign(value)) * ABOVE if 1e308 < abs(value) < np.inf else bound(value)
+
+
+def truth(text: str) -> str:
+    """An expression as a condition; constants are numbers."""
+    return f"({text} <> 0)" if is_number(text) else text
+
+
+def is_number(text: str) -> bool:
+    """Whether an expression is a constant."""
+    bare = text.strip("()").removeprefix("float8 ").strip("'").removesuffix("D")
+    try:
+        float(bare)
+    except ValueError:
+        return False
+    return True
+
+
+def deviance(x: str, mean: str, number: Any) -> str:
+    """x log(x / m) + m - x, by a series in (x - m) / (x + m) where it would cancel."""
+    half = number(0.5)
+    v = f"(({x} * {half} - {mean} * {half}) / ({x} * {half} + {mean} * {half}))"
+    tail = number(0.0)
+    for k in range(10, 0, -1):
+        tail = f"(({tail} + {number(1 / (2 * k + 1))}) * {v} * {v})"
+    near = f"(({x} - {mean}) * {v} + {x} * ({number(2.0)} * {v} * {tail}))"
+    far = (
+        f"(CASE WHEN {x} > 0 AND {mean} > 0 THEN {x} * (ln({x}) - ln({mean})) ELSE {number(0.0)} END + ({mean} - {x}))"
+    )
+    return f"(CASE WHEN abs({v}) < {number(0.1)} THEN {near} ELSE {far} END)"
+
+
+def stirling(x: str, number: Any) -> str:
+    """log Gamma(x + 1) less Stirling's formula: a series from 15 on, and fifteen factors before it below."""
+
+    def series(z: str) -> str:
+        out = number(691 / 360360)
+        for part in (1 / 1188, 1 / 1680, 1 / 1260, 1 / 360, 1 / 12):
+            out = f"({number(part)} - {out} / ({z} * {z}))"
+        return f"({out} / {z})"
+
+    far = f"({x} + {number(15.0)})"
+    rising = " * ".join(f"({x} + {number(float(i))})" for i in range(1, 16))
+    half = number(0.5)
+    whole = f"({far} + {half}) * ln({far}) - {far} + {series(far)}"
+    low = f"{whole} - ln({rising}) - ({x} + {half}) * ln({x}) + {x}"
+    return f"(CASE WHEN {x} >= {number(15.0)} THEN {series(x)} WHEN {x} > 0 THEN {low} END)"
 
 
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (Dialect(), Sqlite(), Postgresql(), Spark())}

@@ -10,7 +10,8 @@ from bayeskit.arrays import CostsLike
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError, KindError
 from bayeskit.portable.nodes import Neighbours
-from bayeskit.portable.program import Portable, Program, Steps, Unportable
+from bayeskit.portable.program import Portable, Program, Unportable
+from bayeskit.portable.steps import Steps
 from bayeskit.portable.symbol import Value
 from bayeskit.targets.dialect import dialect as dialect_of
 from bayeskit.targets.javascript import javascript

@@ -11,17 +11,17 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.portable.nodes import Forest, Kernel
-from bayeskit.portable.program import InputColumn, Program, Step, Steps, Unportable
+from bayeskit.portable.program import InputColumn, Program, Unportable
+from bayeskit.portable.steps import Step, Steps
 from bayeskit.portable.symbol import Table, Value
 from bayeskit.targets.alike import arguments
-from bayeskit.targets.dialect import LOG_ZERO, Dialect, bound
+from bayeskit.targets.dialect import ABOVE, LOG_ZERO, Dialect, bound, deviance, held, is_number, stirling, truth
 from bayeskit.targets.trees import pack, select_shares
 
 FEW = 24  # lines of a table that are written as CASE; longer ones are joined
 LONG = 1500  # characters of an expression that is used more than once, or stands in another, before it gets a column
 SHORT = 40  # characters of an expression that may be repeated
 MANY = 100  # numbers that are added up in one line
-ABOVE = 1e299  # beyond it a number counts as infinite
 
 Text = tuple[str, ...]  # of one class for all, or of each
 
@@ -348,57 +348,6 @@ REPEATING = (
     "peak",
 )
 CONDITIONS = ("lt", "le", "eq", "and", "or", "not", "missing")
-
-
-def held(value: float) -> float:
-    """A number that no engine takes for an infinite one."""
-    return float(np.sign(value)) * ABOVE if 1e308 < abs(value) < np.inf else bound(value)
-
-
-def truth(text: str) -> str:
-    """An expression as a condition; constants are numbers."""
-    return f"({text} <> 0)" if is_number(text) else text
-
-
-def is_number(text: str) -> bool:
-    """Whether an expression is a constant."""
-    bare = text.strip("()").removeprefix("float8 ").strip("'").removesuffix("D")
-    try:
-        float(bare)
-    except ValueError:
-        return False
-    return True
-
-
-def deviance(x: str, mean: str, number: Any) -> str:
-    """x log(x / m) + m - x, by a series in (x - m) / (x + m) where it would cancel."""
-    half = number(0.5)
-    v = f"(({x} * {half} - {mean} * {half}) / ({x} * {half} + {mean} * {half}))"
-    tail = number(0.0)
-    for k in range(10, 0, -1):
-        tail = f"(({tail} + {number(1 / (2 * k + 1))}) * {v} * {v})"
-    near = f"(({x} - {mean}) * {v} + {x} * ({number(2.0)} * {v} * {tail}))"
-    far = (
-        f"(CASE WHEN {x} > 0 AND {mean} > 0 THEN {x} * (ln({x}) - ln({mean})) ELSE {number(0.0)} END + ({mean} - {x}))"
-    )
-    return f"(CASE WHEN abs({v}) < {number(0.1)} THEN {near} ELSE {far} END)"
-
-
-def stirling(x: str, number: Any) -> str:
-    """log Gamma(x + 1) less Stirling's formula: a series from 15 on, and fifteen factors before it below."""
-
-    def series(z: str) -> str:
-        out = number(691 / 360360)
-        for part in (1 / 1188, 1 / 1680, 1 / 1260, 1 / 360, 1 / 12):
-            out = f"({number(part)} - {out} / ({z} * {z}))"
-        return f"({out} / {z})"
-
-    far = f"({x} + {number(15.0)})"
-    rising = " * ".join(f"({x} + {number(float(i))})" for i in range(1, 16))
-    half = number(0.5)
-    whole = f"({far} + {half}) * ln({far}) - {far} + {series(far)}"
-    low = f"{whole} - ln({rising}) - ({x} + {half}) * ln({x}) + {x}"
-    return f"(CASE WHEN {x} >= {number(15.0)} THEN {series(x)} WHEN {x} > 0 THEN {low} END)"
 
 
 def guards_of(made: Sequence[Step], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
