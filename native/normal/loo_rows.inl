@@ -11,8 +11,9 @@ constexpr double MOST_GONE = 1000;      // w / left beyond which the weight left
 constexpr double VARIANCE_FLOOR = 1e-9; // of the column's variance
 
 // A refit rounds the mean once. middle + step may be rounded otherwise where it lies halfway between two doubles, as means
-// of whole numbers do; many deviations from zero that shows. Whether it is not so close to halfway.
-inline double tie_margin(double mean, double precision) { return __builtin_fabs(mean) * precision > 0x1p14 ? 1 + 0x1p-18 : 1; }
+// of whole numbers do; many deviations from zero that shows, and elsewhere the margin of 0 lets everything pass. Whether it
+// is not so close to halfway.
+inline double tie_margin(double mean, double precision) { return __builtin_fabs(mean) * precision > 0x1p14 ? 1 + 0x1p-18 : 0; }
 inline Whole no_tie(Real middle, Real step, Real sum, Real margin) {
     return equal(sum + (step - (sum - middle)) * margin, sum);
 }

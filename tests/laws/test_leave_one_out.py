@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
 from bayeskit.data.encode import Roles
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 
@@ -97,3 +99,21 @@ def test_duplicates_leave_one_at_a_time(family: Any, kind: str, groups: Any) -> 
 
 def test_references_say_what_is_missing() -> None:
     assert all(hasattr(reference(family), "SUPPORT") for family in variants())
+
+
+def test_means_near_zero_are_no_matter_of_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a row moves a mean by more than the mean itself, doubles decide as well as elsewhere."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    x -= np.array([x[y == k].mean(axis=0) * (1 - 2.0**-9) for k in (0, 1)])[y]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("exact sums were asked")
+
+    monkeypatch.setattr(MomentSummary, "without", refuse)
+    found = bk.evaluate(bk.NaiveBayes(), x, y, bk.LeaveOneOut()).log_loss
+    refits = [
+        GaussianNB(var_smoothing=0).fit(np.delete(x, i, 0), np.delete(y, i)).predict_log_proba(x[i : i + 1])[0, y[i]]
+        for i in range(60)
+    ]
+    assert found == pytest.approx(-np.mean(refits), rel=1e-9)
