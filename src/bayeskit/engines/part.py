@@ -23,7 +23,7 @@ class Part:
 
 
 class Parts(Engine):
-    """The engine of the whole source, of whose batches some rows are kept."""
+    """The engine of the whole source, of whose batches some rows are kept; those of which none is are passed over."""
 
     def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
         super().__init__(n_jobs, rows)
@@ -47,10 +47,12 @@ class Parts(Engine):
         part, engine = self._open(source)
         wanted = [*columns, *([] if part.key is None or part.key in columns else [part.key])]
 
-        def with_part(batch: pa.RecordBatch, start: int) -> Any:
-            return step(batch.filter(pa.array(part.holds(batch, start))).select(list(columns)), start)
+        def with_part(batch: pa.RecordBatch, start: int) -> list[Any]:
+            kept = batch.filter(pa.array(part.holds(batch, start))).select(list(columns))
+            return [step(kept, start)] if kept.num_rows else []
 
-        yield from engine.map(part.rows, wanted, with_part)
+        for found in engine.map(part.rows, wanted, with_part):
+            yield from found
 
     def _open(self, source: object) -> tuple[Part, Engine]:
         assert isinstance(source, Part)
