@@ -217,7 +217,7 @@ class AdditiveTables:
 
     >>> rows = AdditiveTables(np.array([[0, 0, 0, 1]], dtype=np.int32), np.array([0, 4]), np.zeros((4, 2)),
     ...                       np.array([0, 0, 1, 1]), np.ones(4), np.zeros(4))
-    >>> rows.fit(np.ones(4)).round(3)[FRONT:]
+    >>> rows.fit(np.ones(4)).round(3)[2:]
     array([[ 0.202, -0.202],
            [-0.337,  0.337]])
     """
