@@ -24,7 +24,7 @@ import numpy as np
 import bayeskit as bk
 from tables import read
 
-TABLES = ("iris_uci", "wine", "wdbc", "heart_c", "credit_a", "vote", "glass", "hepatitis")
+TABLES = ("iris_uci", "wine", "wdbc", "heart_c", "credit_a", "vote", "glass", "pima")
 COVERAGE, FAR = 0.8, 3.3
 MODELS: dict[str, tuple[Callable[[], Any], str]] = {
     "naive, full": (lambda: bk.NaiveBayes(), "full"),
