@@ -128,7 +128,6 @@ private:
 
     Split best(int64_t from, int64_t to) {
         Split found;
-        const int64_t K = table.classes;
         int32_t first = table.label[row[size_t(from)]];
         bool pure = true;
         for (int64_t i = from; i < to && pure; ++i) pure = table.label[row[size_t(i)]] == first;
