@@ -16,10 +16,10 @@ void score_cells(const double *score, int64_t n, ScoreScale s, int32_t *out) {
         Real found = select(less(splat(s.near), v), outer, inner), half = splat(double(s.cells / 2));
         store(place + i, smaller(found, half));
     }
+    const double last = double(s.cells - 1);
     for (int64_t i = 0; i < n; ++i) {
         double v = (score[i] < 0 ? -place[i] : place[i]) + double(s.cells / 2);
-        int32_t cell = v >= 0 ? int32_t(v) : int32_t(s.cells / 2);
-        out[i] = cell < s.cells ? cell : int32_t(s.cells - 1);
+        out[i] = v >= 0 ? int32_t(v < last ? v : last) : int32_t(s.cells / 2);
     }
 }
 
