@@ -244,12 +244,12 @@ def _pages(output: Path | None, row: int, count: int) -> list[Path]:
 
 def _write_pages(pages: list[Path], model: Any, chosen: TableLike, prior: PriorLike, place: str, row: int) -> None:
     from bayeskit.engines.reading import without_password
-    from bayeskit.reports import case_page
+    from bayeskit.reports import cases
     from bayeskit.reports.page import write_sections
 
     found = model.explain(chosen, prior=prior)
     flips = model.counterfactual(chosen, prior)
     for i, page in enumerate(pages):
-        head = case_page.lead(found, i)
+        head = cases.lead(found, i)
         title = f"Row {row + i} of {without_password(place)}"
-        write_sections(page, case_page.sections(found, i, flips), title, head)
+        write_sections(page, cases.sections(found, i, flips), title, head)

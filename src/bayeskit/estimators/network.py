@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from bayeskit.arrays import FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import InputError, MergeError, NetworkError
-from bayeskit.estimators.cutting import Cutting
+from bayeskit.estimators.binned import Cutting
 from bayeskit.estimators.docstrings import document
 from bayeskit.estimators.network_pictures import NetworkPictures
 from bayeskit.estimators.network_queries import NODES

@@ -16,8 +16,7 @@ from bayeskit.docstrings import document_frame_like_x
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.cost_curve import CostCurve
-from bayeskit.evaluation.decisions import THRESHOLDS, DecisionCosts, DecisionCurve
+from bayeskit.evaluation.decisions import THRESHOLDS, CostCurve, DecisionCosts, DecisionCurve
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.refit import FoldModels

@@ -5,11 +5,11 @@ from typing import Any
 
 _PLACES = {
     "ArcDisplay": "network",
-    "BenefitDisplay": "decision_curves",
+    "BenefitDisplay": "curves",
     "ComparisonDisplay": "spread",
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",
-    "CostCurveDisplay": "decision_curves",
+    "CostCurveDisplay": "curves",
     "CostDisplay": "curves",
     "CptDisplay": "heat",
     "DensityDisplay": "densities",

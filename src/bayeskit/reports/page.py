@@ -39,7 +39,7 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
 from bayeskit.reports.verdict import Verdict
 from bayeskit.reports.whatif import WhatIf
-from bayeskit.targets.javascript import ENGINE
+from bayeskit.targets.scripts import ENGINE
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked

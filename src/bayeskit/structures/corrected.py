@@ -19,8 +19,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import LEVELS, Sliced, Slices
 from bayeskit.statistics.statistic import Statistic
-from bayeskit.structures.correction import Correction
-from bayeskit.structures.correction_search import CorrectionSearch
+from bayeskit.structures.correction import Correction, CorrectionSearch
 from bayeskit.structures.discrete import MDLP, Discrete, RatioDensity
 from bayeskit.structures.joined import class_evidence, evidence_strengths
 from bayeskit.validation import integer

@@ -14,9 +14,8 @@ from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.portable.steps import Steps
 from bayeskit.portable.symbol import Value
 from bayeskit.targets.dialect import dialect as dialect_of
-from bayeskit.targets.javascript import javascript
 from bayeskit.targets.onnx import onnx
-from bayeskit.targets.python import python
+from bayeskit.targets.scripts import javascript, python
 from bayeskit.targets.selection import Selection
 
 COMMENTS = {"sql": "--", "javascript": "//", "python": "#"}  # how each text begins one

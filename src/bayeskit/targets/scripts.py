@@ -1,12 +1,17 @@
-"""JavaScript: a program as an ES module that needs nothing else."""
+"""JavaScript and Python: a program as one module that needs nothing else."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from importlib import resources
+from typing import ClassVar
 
+import numpy as np
+
+from bayeskit.arrays import Float, Json
+from bayeskit.portable.nodes import to_list
 from bayeskit.portable.program import Program
-from bayeskit.targets.tables import Tables
 
 ENGINE = ("arithmetic.js", "summing.js", "engine.js")  # of the page as well
 
@@ -56,6 +61,37 @@ export function predict(row) {
   return classes[proba.indexOf(Math.max(...proba))];
 }
 """
+MODULE = """
+
+PROGRAM = %s
+
+_scorer = Scorer(json.loads(PROGRAM))
+classes = _scorer.classes
+predict_proba = _scorer.predict_proba
+predict = _scorer.predict
+"""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables by number; equal ones are held once."""
+
+    curves: ClassVar[bool] = True  # kernels come with the cubics that the library itself computes with
+
+    _tables: dict[tuple[bytes, int], int] = field(default_factory=dict, repr=False)
+
+    def table(self, numbers: Float) -> int:
+        """Doubles as they are."""
+        raw = np.ascontiguousarray(numbers, dtype="<f8")
+        return self._tables.setdefault((raw.tobytes(), raw.shape[1] if raw.ndim > 1 else 1), len(self._tables))
+
+    logs = table
+
+    def whole(self, program: Program) -> Json:
+        """A program with its tables."""
+        described = program.json(self)
+        tables = [{"data": to_list(np.frombuffer(raw, "<f8")), "width": width} for raw, width in self._tables]
+        return {**described, "tables": tables}
 
 
 def javascript(program: Program) -> str:
@@ -69,3 +105,10 @@ def _literal(data: object) -> str:
     """JSON that is a literal of JavaScript, in a page as well."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("</", "<\\/")
+
+
+def python(program: Program) -> str:
+    """A module with ``classes``, ``predict_proba(row)`` and ``predict(row)``; a row maps columns to values."""
+    code = resources.files("bayeskit.targets").joinpath("runtime.py").read_text(encoding="utf-8")
+    data = json.dumps(Tables().whole(program), ensure_ascii=True, separators=(",", ":"))
+    return code.replace("import math\n", "import json\nimport math\n", 1) + MODULE % repr(data)
