@@ -23,7 +23,7 @@ from bayeskit.statistics.leaves import MISSING, Leaves, Trees
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.correction import places
-from bayeskit.structures.grown_trees import (
+from bayeskit.structures.forest import (
     BYTES,
     NODE_BYTES,
     NodeWeights,
