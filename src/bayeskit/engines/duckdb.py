@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.arrays import Batch, Connection, Relation
-from bayeskit.engines.encodings import advice
+from bayeskit.engines.delimited import advice
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.fields import Declared
 from bayeskit.engines.files import SHARE, Files, find_malformed
