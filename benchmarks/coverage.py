@@ -23,9 +23,9 @@ import numpy as np
 
 import bayeskit as bk
 from bayeskit.evaluation.areas import CELLS, cells
-from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.confusion import against_rest, f1
 from bayeskit.evaluation.out_of_fold import Repeat
+from bayeskit.evaluation.recalibration import debiased_square
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins

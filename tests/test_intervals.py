@@ -20,9 +20,9 @@ from bayeskit import plots
 from bayeskit.errors import InputError
 from bayeskit.evaluation.areas import Areas, ScoreHistogram, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
-from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import against_rest, by_rows, dirichlet_interval, f1, mean_of_ends, mean_of_shares
+from bayeskit.evaluation.recalibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.rates import effective, sum_cells, width_bins, wilson
 from bayeskit.reports.one_class import OneClass

@@ -6,14 +6,94 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import chndtr, ndtr, stdtrit
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.numerics.rates import LEVEL, Interval
+from bayeskit.numerics.rates import BINS, LEVEL, Interval, effective
 
 MOST = float(np.log(1e15))  # log-odds beyond are cut, as probabilities are in log_loss
+
+
+def debiased_gap(table: Float) -> float:
+    """The mean of |share that came true - mean probability| over cells, less what chance adds to it; at least 0.
+
+    A cell's gap g with variance v = ȳ(1 - ȳ)/n is larger than its true size by E|N(g, v)| - |g| on average (Kumar,
+    Liang and Ma, NeurIPS 2019). ``table`` is as ``tallied`` makes it, (FIELDS, cells).
+
+    >>> round(debiased_gap(np.array([[100.0], [70.0], [72.0], [100.0]])), 5)
+    0.00068
+    """
+    weight, gap, came, rows = _cells(table)
+    if not len(weight):
+        return float("nan")
+    deviation = np.sqrt(came * (1 - came) / rows)
+    ratio = np.divide(gap, deviation, out=np.full(len(gap), np.inf), where=deviation > 0)
+    folded = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + gap * (1 - 2 * ndtr(-ratio))
+    return max(0.0, float(weight @ (2 * gap - folded)) / float(weight.sum()))
+
+
+def debiased_square(table: Float) -> float:
+    """The mean of the squared gap over cells, less what chance adds: Σ n/N (g² - ȳ(1 - ȳ)/(n - 1)).
+
+    It may be negative; its root, 0 then, is the calibration error. Cells of one row say nothing of chance and are left
+    out.
+
+    >>> round(debiased_square(np.array([[100.0], [70.0], [80.0], [100.0]])), 6)
+    0.008384
+    """
+    share, gap, variance = _shares_and_gaps(table)
+    return float(share @ (gap**2 - variance)) if len(share) else float("nan")
+
+
+def square_interval(table: Float) -> Interval:
+    """Of the root of the mean squared gap θ: T = Σ s g² of shares s is about c χ²_ν(θ/c), with cν = A = Σ s v.
+
+    c = (Σ (sv)² + 2rθ) / (A + 2θ) gives T its variance 2 Σ (sv)² + 4rθ, where r is the mean of sv over cells by
+    s (g² + v): gaps lie where a model is too sure, chance elsewhere. The ends are the θ for which what was seen is the
+    97.5 % and 2.5 % point. There is none where many rows have one probability below 1: shares are by chance.
+    """
+    share, gap, variance = _shares_and_gaps(table)
+    if not len(share) or not (variance > 0).any():
+        return no_interval("too few rows")
+    unsure = table[0, table[1] < (1 - 1e-6) * table[0]]
+    if unsure.max(initial=0.0) > 2 / BINS * table[0].sum():
+        return no_interval("many rows have the same probability")
+    part, seen = share * variance, float(share @ gap**2)
+    chance, square = float(part.sum()), float(part @ part)
+    own = (float((part * share) @ gap**2) + square) / (seen + chance)
+
+    def below(root: float) -> float:
+        """P(T < seen) where the calibration error is ``root``."""
+        c = (square + 2 * own * root**2) / (chance + 2 * root**2)
+        return float(chndtr(seen / c, chance / c, root**2 / c))
+
+    low, high = (_crossing(below, point) for point in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    return Interval(low, high, "noncentral chi-squared")
+
+
+def _crossing(falling: Callable[[float], float], point: float) -> float:
+    """Where a function that falls from 0 to 1 has a value; 0 where it is below it from the start."""
+    low, high = 0.0, 1.0
+    if falling(low) <= point:
+        return low
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > point else (low, middle)
+    return (low + high) / 2
+
+
+def _shares_and_gaps(table: Float) -> tuple[Float, Float, Float]:
+    """Share of the weight, gap and variance by chance of the cells that have more than one row: (cells,) each."""
+    weight, gap, came, rows = (field[_cells(table)[-1] > 1] for field in _cells(table))
+    return weight / weight.sum() if len(weight) else weight, gap, came * (1 - came) / (rows - 1)
+
+
+def _cells(table: Float) -> tuple[Float, Float, Float, Float]:
+    """Weight, |gap|, share that came true and effective rows of the cells with rows: (cells,) each."""
+    weight, said, came, squared = table[:, table[0] > 0]
+    return weight, np.abs(came - said) / weight, np.clip(came / weight, 0.0, 1.0), effective(weight, squared)
 
 
 @dataclass(frozen=True)

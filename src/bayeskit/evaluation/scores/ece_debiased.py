@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.calibration import debiased_gap
+from bayeskit.evaluation.recalibration import debiased_gap
 from bayeskit.evaluation.scores.ece import ECE
 
 if TYPE_CHECKING:

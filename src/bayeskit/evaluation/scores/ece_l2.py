@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.calibration import debiased_square, square_interval
+from bayeskit.evaluation.recalibration import debiased_square, square_interval
 from bayeskit.evaluation.score import unless_grouped
 from bayeskit.evaluation.scores.ece_mass import MassECE
 from bayeskit.numerics.rates import Interval
