@@ -19,8 +19,7 @@ from bayeskit.errors import ModelFileError
 from bayeskit.model.codec import parse_fields, write_fields
 from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
-from bayeskit.storage.bundle import Bundle
-from bayeskit.storage.model_file import Read
+from bayeskit.storage.model_file import Bundle, Read
 from bayeskit.validation import name_in_files
 
 Score = float | None  # where there is none

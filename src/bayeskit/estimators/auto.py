@@ -58,7 +58,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import normal_prior
 from bayeskit.portable.program import Program
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 from bayeskit.structures.exactness import SAMPLE, Exactness
 
 NO_DENSITY = (

@@ -54,7 +54,7 @@ from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.posterior import normal_prior
 from bayeskit.portable.program import Program, Unportable
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 PART = "calibration"
 STALE = (

@@ -26,7 +26,7 @@ from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import logs_of
 from bayeskit.model.codec import build, describe
 from bayeskit.model.labelled_table import LabelledTable, take_rows
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 STALE = "promises what it does of the very rows of fit, and of no others; fit it anew with all rows"
 

@@ -20,7 +20,7 @@ from bayeskit.model.journal import Entry, Journal, Origin, find_learned, without
 from bayeskit.networks import bif, interchange
 from bayeskit.replacement import lock_file
 from bayeskit.storage import container, identifiers, model_file, network_file
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 Learner: TypeAlias = BayesClassifier | Wrapper
 

@@ -13,7 +13,7 @@ from bayeskit.estimators.wrapper import Wrapper
 from bayeskit.model.codec import build, describe
 from bayeskit.model.model import Model
 from bayeskit.storage import identifiers
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 INNER, ONE = "inside.", "model"  # what is inside a wrapper, and the part of a classifier of one model
 

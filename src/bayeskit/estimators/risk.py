@@ -44,7 +44,7 @@ from bayeskit.evaluation.protocols import score_samples
 from bayeskit.explain.flips import Flips, Freedom
 from bayeskit.model.codec import build, describe
 from bayeskit.model.labelled_table import LabelledTable
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 SET = "set"
 TUNED = "out-of-fold"

@@ -24,7 +24,7 @@ from bayeskit.evaluation.methods import Holdout, LeaveOneOut
 from bayeskit.evaluation.refit import logs_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.portable.program import Portable, Program, Unportable
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 
 METHODS = ("cross", "inductive", "loo")
 STALE = "is fitted to what a model said of the rows of fit, which would no longer hold; fit it anew with all rows"

@@ -43,7 +43,7 @@ from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
-from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Bundle
 from bayeskit.structures.exactness import Exactness
 
 
