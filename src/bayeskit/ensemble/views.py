@@ -28,7 +28,7 @@ from bayeskit.model.program import TableInputs
 from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
 from bayeskit.portable.symbol import where
-from bayeskit.storage.columns import key_of
+from bayeskit.storage.container import key_of
 
 READER = "AutoBayes"  # who reads a table for the members
 KNOTS = 256  # values whose normal scores the map goes through; it has a knot on each side of them

@@ -34,7 +34,7 @@ from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container, identifiers, model_file
-from bayeskit.storage.columns import check_label, key_of, read_columns, read_domain, with_titles, without_titles
+from bayeskit.storage.container import check_label, key_of, read_columns, read_domain, with_titles, without_titles
 from bayeskit.storage.identifiers import estimator_of, identifier_of, name_settings, settings_of
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT

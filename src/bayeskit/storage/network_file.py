@@ -35,7 +35,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.storage import container
-from bayeskit.storage.columns import key_of
+from bayeskit.storage.container import key_of
 from bayeskit.storage.identifiers import settings_of
 from bayeskit.validation import name_in_files
 
