@@ -120,7 +120,7 @@ class Comparison(TableRepr):
 
     def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Display:
         """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
-        from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
+        from bayeskit.plots.bars import ComparisonDisplay, FoldDisplay
 
         by = self.by if by is None else by
         found = {name: self.evaluations[name].measures for name in self.ranking}

@@ -11,9 +11,9 @@ from bayeskit.arrays import Array, Axes, CostsLike, Float, Frame, Label
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.numerics.rates import BINS
+from bayeskit.plots.bars import FoldDisplay
 from bayeskit.plots.curves import BenefitDisplay, CostCurveDisplay, CostDisplay, ReliabilityDisplay, RocDisplay
 from bayeskit.plots.heat import ConfusionDisplay
-from bayeskit.plots.spread import FoldDisplay
 from bayeskit.plots.style import Display, Panels
 
 if TYPE_CHECKING:
