@@ -134,7 +134,7 @@ class Marginal(TableRepr):
 
     def plot(self, ax: Axes | None = None) -> Display:
         """The density or the probabilities by class."""
-        from bayeskit.plots.densities import DensityDisplay
+        from bayeskit.plots.planes import DensityDisplay
 
         return DensityDisplay.of(self).plot(ax)
 
