@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import bayeskit as bk
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.graph import Graph
-from bayeskit.plots.layout import Layout
+from bayeskit.plots.network import Layout
 
 SIZES = st.tuples(st.floats(0.5, 4.0), st.floats(0.3, 2.0))
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from html import escape
 
 from bayeskit.networks.graph import Graph
-from bayeskit.plots.layout import Layout
+from bayeskit.plots.network import Layout
 
 LETTER, HEIGHT, GAP, RISE = 8, 26, 22, 74  # pixels: of a letter, of a box, between boxes, between layers
 INCH = 72

@@ -11,7 +11,7 @@ from bayeskit.estimators.network import Network
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.influence import influences
 from bayeskit.networks.network import Network as Value
-from bayeskit.plots.layout import Layout
+from bayeskit.plots.network import Layout
 from bayeskit.reports.markup import Safe, Section, folding_table, script, table, text
 
 NUMBERS = 100_000  # in all tables of a page
