@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import ModelFile, Weight, command, load_classifier, split_names
-from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.output import REPORT, Force, Saying, check_output, command_line, notes
 from bayeskit.cli.sources import Rows, open_source, with_dates
 from bayeskit.errors import UsageError
 

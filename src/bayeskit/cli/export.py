@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from bayeskit.cli.destination import Force, Kind, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, command, split_names
-from bayeskit.cli.output import Saying
+from bayeskit.cli.output import Force, Kind, Saying, check_output
 
 ENDINGS = {"sql": (".sql",), "javascript": (".js", ".mjs"), "python": (".py",), "onnx": (".onnx",)}
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.arrays import Json
-from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight, command
-from bayeskit.cli.output import Saying, command_line, notes, trying
+from bayeskit.cli.output import MODEL, Force, Saying, check_output, command_line, notes, trying
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Cluster, Rows, open_source, read_sample, with_dates
 from bayeskit.errors import UsageError

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit as bk
-from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import ModelFile, command, exact, parse_settings
-from bayeskit.cli.output import Saying, command_line
+from bayeskit.cli.output import REPORT, Force, Saying, check_output, command_line
 from bayeskit.model.journal import as_record
 
 HOLDS = "; the file holds the rows learned, equal ones once"

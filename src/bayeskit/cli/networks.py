@@ -10,9 +10,8 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Label
-from bayeskit.cli.destination import NETWORK, PICTURE, REPORT, Force, check_output
 from bayeskit.cli.options import Kinds, command, kinds_of, parse_settings, split_names
-from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.output import NETWORK, PICTURE, REPORT, Force, Saying, check_output, command_line, notes
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.errors import InputError, UsageError
 from bayeskit.networks.mixture import NumberAnswer

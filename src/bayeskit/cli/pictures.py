@@ -11,7 +11,6 @@ import typer
 
 import bayeskit as bk
 from bayeskit.arrays import Json, Label
-from bayeskit.cli.destination import DRAWING, Force, check_output
 from bayeskit.cli.options import (
     CostsFile,
     ModelFile,
@@ -23,7 +22,7 @@ from bayeskit.cli.options import (
     prior_of,
     split_names,
 )
-from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.output import DRAWING, Force, Saying, check_output, command_line, notes
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Rows, open_source
 from bayeskit.data.frame import align, shorten

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from bayeskit.arrays import ColumnNames, PriorLike, TableLike
-from bayeskit.cli.destination import ANSWERS, REPORT, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, Reject, command, prior_of, split_names
-from bayeskit.cli.output import Saying, command_line, notes, standard_output
+from bayeskit.cli.output import ANSWERS, REPORT, Force, Saying, check_output, command_line, notes, standard_output
 from bayeskit.cli.sources import Cluster, Rows, open_source, with_dates
 from bayeskit.errors import FileError, InputError, UsageError
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayeskit.cli.destination import MODEL, REPORT, Force, check_output
 from bayeskit.cli.evaluate import ByGroup, EvaluationOptions, Task, measures
 from bayeskit.cli.options import ModelName, Settings, Target, command, split_names
-from bayeskit.cli.output import Saying, command_line, notes
+from bayeskit.cli.output import MODEL, REPORT, Force, Saying, check_output, command_line, notes
 from bayeskit.cli.sources import Rows, Taken
 
 if TYPE_CHECKING:
