@@ -19,8 +19,8 @@ from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.rows import Distinct
-from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.wrapped import FromRows
 
 
 def refit_weights(spec: Spec, model: Model) -> Model:

@@ -15,8 +15,8 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.model.posterior import normal_prior
 from bayeskit.statistics.counted import Counted
-from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.wrapped import FromRows
 
 UNSEEN = ("missing", "smooth", "error")
 

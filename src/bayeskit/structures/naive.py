@@ -17,8 +17,7 @@ from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import MergeError
 from bayeskit.statistics.statistic import Product
 from bayeskit.structures.choice import ChoiceDensity, Chosen, FamilyTrial, Sum, weigh_together
-from bayeskit.structures.from_rows import FromRows
-from bayeskit.structures.wrapped import weigh
+from bayeskit.structures.wrapped import FromRows, weigh
 
 
 @dataclass(frozen=True)
