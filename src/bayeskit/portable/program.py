@@ -46,8 +46,7 @@ import numpy as np
 from bayeskit.arrays import Float, Json, Label
 from bayeskit.deferred import deferred
 from bayeskit.portable.nodes import TableStore, to_list
-from bayeskit.portable.steps import Steps
-from bayeskit.portable.symbol import Read, Symbol, Value, constant, evaluate, evaluate_at, take, total, where
+from bayeskit.portable.symbol import Read, Steps, Symbol, Value, constant, evaluate, evaluate_at, take, total, where
 
 log_expit = deferred("scipy.special", "log_expit")
 log_softmax = deferred("scipy.special", "log_softmax")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayeskit.portable.steps import Step
-from bayeskit.portable.symbol import Table
+from bayeskit.portable.symbol import Step, Table
 
 MANY = 8  # arguments of a sum that are looked through, and steps that are worth a formula together
 

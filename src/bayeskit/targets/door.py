@@ -11,8 +11,7 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError, KindError
 from bayeskit.portable.nodes import Neighbours
 from bayeskit.portable.program import Portable, Program, Unportable
-from bayeskit.portable.steps import Steps
-from bayeskit.portable.symbol import Value
+from bayeskit.portable.symbol import Steps, Value
 from bayeskit.targets.dialect import dialect as dialect_of
 from bayeskit.targets.onnx import onnx
 from bayeskit.targets.scripts import javascript, python

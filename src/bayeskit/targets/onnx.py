@@ -13,7 +13,7 @@ from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.errors import InputError
 from bayeskit.portable.nodes import Kernel
 from bayeskit.portable.program import InputColumn, Program, Unportable
-from bayeskit.portable.steps import Step, Steps
+from bayeskit.portable.symbol import Step, Steps
 from bayeskit.targets.alike import Alike
 from bayeskit.targets.expand import log_posterior
 from bayeskit.targets.graph import CONDITIONS, FORMULAS, LAST, SIMPLE, Graph

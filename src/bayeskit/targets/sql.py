@@ -12,8 +12,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.levels import BOOL, NUMBER, TEXT
 from bayeskit.portable.nodes import Forest, Kernel
 from bayeskit.portable.program import InputColumn, Program, Unportable
-from bayeskit.portable.steps import Step, Steps
-from bayeskit.portable.symbol import Table, Value
+from bayeskit.portable.symbol import Step, Steps, Table, Value
 from bayeskit.targets.alike import arguments
 from bayeskit.targets.dialect import ABOVE, LOG_ZERO, Dialect, bound, deviance, held, is_number, stirling, truth
 from bayeskit.targets.trees import pack, select_shares
