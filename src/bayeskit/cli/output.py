@@ -1,4 +1,4 @@
-"""What a command says: answers on standard output, progress and notes on standard error."""
+"""Commands: answers on standard output, progress and notes on standard error, and the files they write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KNNBayes: the rows around a row decide."""
+"""KNNBayes: the rows around a row decide, and can be seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recalibration: the line between the log-odds a model gives and those that came true, of each class."""
+"""Recalibration: the line between log-odds given and those that came true, and calibration errors without chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars: a tornado of how far an answer moves, and a waterfall of evidence from the prior to the posterior."""
+"""Bars: a tornado of how far an answer moves, a waterfall of evidence, folds and comparisons with their spread."""
 
 from __future__ import annotations
 

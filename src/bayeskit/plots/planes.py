@@ -1,4 +1,4 @@
-"""Pictures over two columns: decision regions, the posterior of a class, density contours."""
+"""Densities of a column by class; over two columns decision regions, the posterior of a class, density contours."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from bayeskit.model.codec import (
     to_stored_dtype,
 )
 from bayeskit.replacement import replace_file
-from bayeskit.storage import container, format1
+from bayeskit.storage import format1
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.wrapped import title
 
@@ -108,7 +108,7 @@ def read_domain(schema: Schema, classes: list[str], levels: list[str], sizes: li
 
 def key_of(line: str) -> Key:
     """The level of a text that ``keys_of`` made."""
-    family, value = container.loads(line, digits=4300)
+    family, value = loads(line, digits=4300)
     if type(family) is not int or family not in TYPES or type(value) not in TYPES[family]:
         raise ModelFileError(f"{line} is not a level")
     return (family, value)
@@ -119,7 +119,7 @@ def read_columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequen
     if len(lines) != len(sizes) or sum(sizes) != len(names) or any(size < 1 for size in sizes):
         raise ModelFileError("its columns do not fit their names")
     begin = np.cumsum([0, *sizes]).tolist()
-    likes = [_column(container.loads(line, digits=4300)) for line in lines]
+    likes = [_column(loads(line, digits=4300)) for line in lines]
     runs = [Alike(like, tuple(names[begin[i] : begin[i + 1]])) for i, like in enumerate(likes)]
     if any(like.name for like in likes) or any(a == b for a, b in pairwise(likes)):
         raise ModelFileError("its columns are not kept apart as they should be")

@@ -1,4 +1,4 @@
-"""Model file: a model as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+"""Model file: a model, or a bundle of them, as header and tensors of a ``.bayes`` file, and back with every doubt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
-from bayeskit.storage import container, identifiers, model_file
+from bayeskit.storage import container
 from bayeskit.storage.container import check_label, key_of, read_columns, read_domain, with_titles, without_titles
 from bayeskit.storage.identifiers import estimator_of, identifier_of, name_settings, settings_of
 from bayeskit.structures.choice import Choice, LevelChoice
@@ -46,62 +46,7 @@ from bayeskit.validation import name_in_files
 
 TEXTS = ("names", "columns", "classes", "levels")
 T = TypeVar("T")
-FIELDS = {"model", "settings", "parts", "notes"}
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """An estimator made of others."""
-
-    kind: str
-    settings: Mapping[str, Any]
-    parts: Mapping[str, model_file.Read]  # each model with the name and settings of its estimator
-    notes: Any  # whatever JSON holds
-    numbers: Mapping[str, Float]
-
-    def save(self, path: FilePath) -> None:
-        """Write it whole or not at all."""
-        headers: dict[str, Any] = {}
-        arrays: dict[str, Array] = {
-            f"numbers/{name}": np.asarray(a, dtype=np.float64) for name, a in self.numbers.items()
-        }
-        for name, (model, kind, settings) in self.parts.items():
-            headers[name], tensors = model_file.pack(model, kind, settings)
-            arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
-        header = {
-            "model": identifiers.identifier_of(self.kind),
-            "settings": describe(identifiers.name_settings(self.settings)),
-            "parts": headers,
-            "notes": self.notes,
-        }
-        container.write(path, header, arrays)
-
-    @classmethod
-    def load(cls, path: FilePath) -> Bundle:
-        """Back from a file; ModelFileError if anything is not as saved."""
-        read, arrays = container.read(path, _tensor_spec)
-        header: dict[str, Any] = dict(read)
-        with model_file.doubts(path):
-            parts = {name: model_file.unpack(head, _of(name, arrays)) for name, head in header["parts"].items()}
-            numbers = _of("numbers", arrays)
-            if not all(np.isfinite(array).all() for array in numbers.values()):
-                raise ModelFileError("it holds numbers that are none")
-            kind = identifiers.estimator_of(parse(str, header["model"], "model"))
-            return cls(kind, identifiers.settings_of(build(header["settings"])), parts, header["notes"], numbers)
-
-
-def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:
-    return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
-
-
-def _tensor_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
-    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    if header.keys() != FIELDS or not isinstance(header["parts"], dict):
-        raise ModelFileError("the header does not describe models; save the model again")
-    spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
-    for name, head in header["parts"].items():
-        spec |= {f"{name}/{key}": what for key, what in model_file.tensor_spec(head, _of(name, shapes)).items()}
-    return spec
+FIELDS = {"model", "settings", "parts", "notes"}  # of a bundle
 
 
 @dataclass(frozen=True)
@@ -391,3 +336,58 @@ def _check_agreement(counted: Counted) -> None:
         raise ModelFileError("a column has more values than its class has rows")
     if counted.canonical().domain != counted.domain:
         raise ModelFileError("its levels or classes are not in order")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An estimator made of others."""
+
+    kind: str
+    settings: Mapping[str, Any]
+    parts: Mapping[str, Read]  # each model with the name and settings of its estimator
+    notes: Any  # whatever JSON holds
+    numbers: Mapping[str, Float]
+
+    def save(self, path: FilePath) -> None:
+        """Write it whole or not at all."""
+        headers: dict[str, Any] = {}
+        arrays: dict[str, Array] = {
+            f"numbers/{name}": np.asarray(a, dtype=np.float64) for name, a in self.numbers.items()
+        }
+        for name, (model, kind, settings) in self.parts.items():
+            headers[name], tensors = pack(model, kind, settings)
+            arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
+        header = {
+            "model": identifier_of(self.kind),
+            "settings": describe(name_settings(self.settings)),
+            "parts": headers,
+            "notes": self.notes,
+        }
+        container.write(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: FilePath) -> Bundle:
+        """Back from a file; ModelFileError if anything is not as saved."""
+        read, arrays = container.read(path, _bundle_spec)
+        header: dict[str, Any] = dict(read)
+        with doubts(path):
+            parts = {name: unpack(head, _of(name, arrays)) for name, head in header["parts"].items()}
+            numbers = _of("numbers", arrays)
+            if not all(np.isfinite(array).all() for array in numbers.values()):
+                raise ModelFileError("it holds numbers that are none")
+            kind = estimator_of(parse(str, header["model"], "model"))
+            return cls(kind, settings_of(build(header["settings"])), parts, header["notes"], numbers)
+
+
+def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:
+    return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
+
+
+def _bundle_spec(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
+    if header.keys() != FIELDS or not isinstance(header["parts"], dict):
+        raise ModelFileError("the header does not describe models; save the model again")
+    spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
+    for name, head in header["parts"].items():
+        spec |= {f"{name}/{key}": what for key, what in tensor_spec(head, _of(name, shapes)).items()}
+    return spec

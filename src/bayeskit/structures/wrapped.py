@@ -1,4 +1,4 @@
-"""Wrapped densities: backed off to all rows together, where a class has few, or with weights of their columns."""
+"""Wrapped: backed off to all rows together, with weights of their columns, or derived from rows that are kept."""
 
 from __future__ import annotations
 
