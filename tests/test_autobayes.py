@@ -230,7 +230,7 @@ def test_fast_pools_by_weights_that_are_known_beforehand():
 
 @pytest.mark.parametrize(("rows", "names"), [(1_200, 4), (15_000, 2)])
 def test_of_many_rows_a_fast_pool_has_boosted_trees(rows, names):
-    """Above 14,000 some rows make the choices, and all are counted: all can be forgotten."""
+    """Above 12,000 some rows make the choices, and all are counted: all can be forgotten."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(rows, 2))
     y = x[:, 0] * x[:, 1] > 0
@@ -242,7 +242,7 @@ def test_of_many_rows_a_fast_pool_has_boosted_trees(rows, names):
         assert model.pool_.weight == pytest.approx([0.33, 0.77])
         assert [m.classifier.model_.weights.sum() for m in model.members_] == [rows, rows]
         said = re.search(r"choices made by (\d,\d{3}) different rows drawn of 15,000", str(model.summary()))
-        assert 3_000 < int(said[1].replace(",", "")) < 4_000
+        assert 2_500 < int(said[1].replace(",", "")) < 3_500
         with pytest.warns(UserWarning, match="no longer counted"):
             model.forget(x[:14_000], y[:14_000])
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -234,6 +235,12 @@ def test_a_pool_is_learned_and_asked_on_executors(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(probabilities, local.predict_proba(asked, prior="uniform"), rtol=1e-12)
     with pytest.raises(bk.errors.InputError, match="executors, which have no scikit-learn"):
         bk.Calibrated(bk.AutoBayes(fast=True), folds=2).fit(some, "diagnosis").predict_frame(frame(asked))
+    keyed = some.append_column("id", pa.array(range(1500)))
+    ways = {"method": bk.Holdout(0.3), "groups": "id"}  # the same rows are held out whatever order they come in
+    parts, whole = frame(keyed).repartition(5), duckdb.from_arrow(keyed)
+    judged = [bk.evaluate(bk.AutoBayes(max_candidates=2), rows, "diagnosis", **ways) for rows in (parts, whole)]
+    assert judged[0].confusion.matrix.tolist() == judged[1].confusion.matrix.tolist()
+    assert judged[0].log_loss == pytest.approx(judged[1].log_loss, rel=1e-12)
     more = VISITS.slice(1500, 200)
     assert spread.partial_fit(frame(more).repartition(3), "diagnosis").ensemble_.digest == (
         local.partial_fit(more, "diagnosis").ensemble_.digest

@@ -26,7 +26,7 @@ class Booster {
     const Settings &how;
     const int64_t rows, channels, stride;  // numbers of a row: weight, slopes, curvatures
     std::vector<double> moves, gathered, total, under;
-    std::vector<int32_t> row, spare;
+    std::vector<int32_t> row, spare, learned;
     std::vector<int64_t> offset;  // of the levels of each column in a histogram
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
@@ -48,6 +48,7 @@ public:
         under.resize(size_t(stride));
         row.resize(size_t(rows));
         spare.resize(size_t(rows));
+        learned.resize(size_t(rows));
         offset.push_back(0);
         for (int64_t j = 0; j < table.codes.columns; ++j) offset.push_back(offset.back() + table.sizes[j]);
         score.resize(size_t(rows * channels));
@@ -132,26 +133,43 @@ private:
         return out;
     }
 
-    // What the rows of a node weigh and where the loss falls, by level of each column.
+    // What the rows of a node weigh and where the loss falls, by level of each column; rows held out weigh nothing.
     void count(int64_t from, int64_t to, std::vector<double> &out) {
-        for (int64_t i = from; i < to; ++i)
-            std::copy_n(&moves[size_t(row[size_t(i)] * stride)], stride, &gathered[size_t((i - from) * stride)]);
+        int64_t n = 0;
+        for (int64_t i = from; i < to; ++i) {
+            learned[size_t(n)] = row[size_t(i)];
+            n += table.weight[row[size_t(i)]] > 0;
+        }
+        for (int64_t i = 0; i < n; ++i)
+            std::copy_n(&moves[size_t(learned[size_t(i)] * stride)], stride, &gathered[size_t(i * stride)]);
         for (int64_t j = 0; j < table.codes.columns; ++j) {
             const uint8_t *code = table.codes.data + j * rows;
             double *cells = &out[size_t(offset[size_t(j)] * stride)];
-            if (channels == 1) add_rows<3>(code, from, to, cells);
-            else add_rows<0>(code, from, to, cells);
+            switch (channels) {
+            case 1: add_rows<3>(code, n, cells); break;
+            case 3: add_rows<7>(code, n, cells); break;
+            case 4: add_rows<9>(code, n, cells); break;
+            case 5: add_rows<11>(code, n, cells); break;
+            default: add_rows<0>(code, n, cells);
+            }
         }
     }
 
-    template <int64_t W> void add_rows(const uint8_t *code, int64_t from, int64_t to, double *cells) const {
-        const int64_t n = W ? W : stride;
+    // Of W numbers of a row, any number where W is 0. All are read before one is written, else the next read waits for it.
+    template <int64_t W> void add_rows(const uint8_t *code, int64_t n, double *cells) const {
         const double *more = gathered.data();
-        for (int64_t i = from; i < to; ++i, more += n) {
-            uint8_t level = code[row[size_t(i)]];
+        const int32_t *which = learned.data();
+        const int64_t numbers = W ? W : stride;
+        for (int64_t i = 0; i < n; ++i, more += numbers) {
+            uint8_t level = code[which[i]];
             if (level == MISSING) continue;
-            double *cell = cells + level * n;
-            for (int64_t s = 0; s < n; ++s) cell[s] += more[s];
+            double *cell = cells + level * numbers, sum[W ? W : 1];
+            if constexpr (W > 0) {
+                for (int64_t s = 0; s < W; ++s) sum[s] = cell[s] + more[s];
+                for (int64_t s = 0; s < W; ++s) cell[s] = sum[s];
+            } else {
+                for (int64_t s = 0; s < numbers; ++s) cell[s] += more[s];
+            }
         }
     }
 

@@ -221,6 +221,20 @@ def test_large_files_are_judged_in_passes(run: Any, measure: str, monkeypatch: p
     assert json.loads(run(*words)[1]) == told
 
 
+def test_models_that_are_fitted_anew_are_compared_by_all_rows_of_a_file(run: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("bayeskit.cli.sources.JUDGED", 10**9)
+    monkeypatch.setattr("bayeskit.cli.evaluate.REFITTED", 100)
+    monkeypatch.setattr("bayeskit.model.labelled_table.read_rows", None)
+    words = ["all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "2", "--json"]
+    code, out, err = run("compare", *words, "-m", "naive,tan")
+    assert (code, err) == (0, "")
+    each = json.loads(out)["each"]
+    assert [sum(sum(row.values()) for row in each[name]["confusion"].values()) for name in ("naive", "tan")] == [
+        600
+    ] * 2
+    assert each["tan"]["confusion"] == json.loads(run("evaluate", *words, "-m", "tan")[1])["confusion"]
+
+
 def test_compare_ranks_models_on_the_same_folds(run: Any) -> None:
     code, out, _ = run(
         "compare", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive,tan", "--folds", "3", "--json"

@@ -139,7 +139,7 @@ def test_a_weight_is_a_repetition(fitted):
 
 
 def test_samples_of_many_rows_do_not_depend_on_their_order():
-    """Above 12,000 rows some are held out, above 14,000 candidates are judged on some, files are read in batches."""
+    """Above 10,000 rows some are held out, above 12,000 candidates are judged on some, files are read in batches."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 16_000)
     X = pd.DataFrame({"a": rng.normal(y, 1.0), "b": rng.integers(0, 5, len(y)).astype(str)})

@@ -99,6 +99,10 @@ class EvaluationOptions:
         """Whether it was said how to divide rows."""
         return self.method != "cv" or any(v is not None for v in (self.folds, self.test_size, self.groups))
 
+    def keeps_rows(self, models: Iterable[object]) -> bool:
+        """Whether some of the rows are taken into memory, because that was asked for or no passes would do."""
+        return self.sample is not None or (self.method not in PASSES and _needs_refits(models))
+
     def most(self, pooled: bool) -> int | None:
         """Rows to take at most, of models that are refitted; none is all."""
         usual = POOLED if pooled else REFITTED
@@ -185,9 +189,10 @@ def compare(
     names = split_names(model) or tuple(name for name in USUAL if name in OFFERED)
     models, pooled = {name: settings.classifier(name) for name in names}, "auto" in names
     way, others = options.way(pooled), options.others
+    at_hand = baselines or options.keeps_rows(models.values())
     with (
         notes(say) as messages,
-        _take(rows, say, options, baselines or _needs_refits(models.values()), pooled) as taken,
+        _take(rows, say, options, at_hand, pooled) as taken,
         _show_candidates(models.get("auto"), say, options.fits(taken.table, way)),
     ):
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
@@ -218,11 +223,11 @@ class Task:
 
         options, pooled = self.options, self.model == "auto"
         classifier, way = self._classifier(), options.way(pooled)
-        in_passes = options.method in PASSES and self.coverage is None
-        refitted = bool(self.by) or options.sample is not None or (not in_passes and _needs_refits([classifier]))
+        ranked = self.coverage is not None and _needs_refits([classifier])
+        at_hand = bool(self.by) or ranked or options.keeps_rows([classifier])
         rows = without_ignored(self.rows, self.by)
         with (
-            _take(rows, say, options, refitted, pooled, then is not None) as taken,
+            _take(rows, say, options, at_hand, pooled, then is not None) as taken,
             _show_candidates(classifier if pooled else None, say, options.fits(taken.table, way) + (then is not None)),
         ):
             table, by = split_groups(taken.table, self.rows, self.by)

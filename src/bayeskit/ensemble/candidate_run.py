@@ -29,7 +29,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 
 K = TypeVar("K")
-JUDGED = 14_000  # different rows candidates are judged on; all rows are learned in the end
+JUDGED = 12_000  # different rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 CHOOSING = 4  # one of so many of these rows makes the choices of members that are not judged
 HUGE = 10_000_000  # rows times classes times columns beyond which there are no folds: some rows are held out once

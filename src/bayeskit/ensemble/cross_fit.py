@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -29,7 +29,7 @@ ROWS = 4000  # rows that weights are fitted to
 DRAWN = 100_000  # different rows among which they are
 FEW = 100  # rows below which folds are drawn several times
 HELD = 4  # at most one row of so many is held out where there are no folds
-PLENTY = 12_000  # rows above which one model, of the rows that are not tested, predicts all that are
+PLENTY = 10_000  # rows above which one model, of the rows that are not tested, predicts all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
 
@@ -175,4 +175,4 @@ def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: W
         warnings.simplefilter("ignore")
         seen = Evidence.of(*plan.factors(spec, fixed), plan.label, plan.mass)
     w, bias = seen.fit(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
-    return replace(model, weighting=FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))
+    return model.with_weights(FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))

@@ -80,7 +80,7 @@ class CrossFitter:
 
         def make(model: Model) -> Member:
             weighting = FactorWeights(weight, bias, model.counted.domain.classes)
-            return self._member(name, self.candidate.make(), replace(model, weighting=weighting))
+            return self._member(name, self.candidate.make(), model.with_weights(weighting))
 
         yield self._prediction(name, logs, make)
 

@@ -34,7 +34,7 @@ from bayeskit.portable.program import Program
 
 log_softmax = deferred("scipy.special", "log_softmax")
 
-QUICK = 14_000  # rows up to which the members of a fast pool choose by all of them
+QUICK = 12_000  # rows up to which the members of a fast pool choose by all of them
 STEPPED = 100_000  # different rows by which the weights of the members move when more are learned
 
 

@@ -79,8 +79,8 @@ class AutoBayes(Wrapper):
     ----------
     fast : bool, default False
         Pool a corrected naive Bayes, a forest, a shrunk normal and, above 1,000 rows, boosted trees by weights that are
-        known beforehand: nothing is judged. Above 14,000 rows pool boosted trees and a KDB, whose splits, cuts and arcs
-        a quarter of 14,000 drawn rows choose and all rows fill; where the trees would take too long, one weighted
+        known beforehand: nothing is judged. Above 12,000 rows pool boosted trees and a KDB, whose splits, cuts and arcs
+        a quarter of 12,000 drawn rows choose and all rows fill; where the trees would take too long, one weighted
         candidate.
     time_budget : float, optional
         Seconds for the whole fit. Candidates that would not be judged and learned in time are left out, which
@@ -129,7 +129,7 @@ class AutoBayes(Wrapper):
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Try, judge and pool, then learn from all rows.
 
-        Candidates are judged on the 14,000 different rows of the smallest hashes; members learn all rows in passes, so
+        Candidates are judged on the 12,000 different rows of the smallest hashes; members learn all rows in passes, so
         that files, relations and frames of a cluster need not fit in memory. Where rows times columns times classes are
         more than 10 million, 500 to 4,000 of the rows are held out once instead of in folds; above 3,000 columns times
         classes there is no corrected naive Bayes, above 10,000 there are no boosted trees.

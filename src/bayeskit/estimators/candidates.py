@@ -44,20 +44,20 @@ def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: 
         Candidate(
             "corrected naive",
             lambda: bayeskit.CorrectedNaiveBayes(missing=levels, **shared),
-            cost=3.0,
+            cost=6.0,
             helps=_few_cells,
             share=0.45,
         ),
         Candidate(
             "forest",
             lambda: bayeskit.ProbabilityForest(trees=trees, missing=levels, **shared),
-            cost=3.0,
+            cost=8.0,
             share=0.35,
         ),
         Candidate(
             "boosted trees",
             lambda: bayeskit.BoostedTrees(missing=levels, **shared),
-            cost=3.0,
+            cost=6.0,
             helps=_many,
             share=0.5,
             many=0.7,
@@ -65,7 +65,7 @@ def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: 
         Candidate(
             "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_need_levels
         ),
-        Candidate("nearest", near, view="indicators", sizes=SIZES, helps=_need_columns, portable=False),
+        Candidate("nearest", near, view="indicators", sizes=SIZES, cost=6.0, helps=_need_columns, portable=False),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_need_numbers
         ),
@@ -82,9 +82,10 @@ def candidates(kinds: KindsLike, unseen: str, incomplete: Sequence[str], trees: 
             lambda: bayeskit.AJE(cuts="frequency", weights=None, **shared),
             plain=False,
             weighed=True,
+            cost=6.0,
             helps=_deep,
         ),
-        Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
+        Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), cost=2.5, helps=_deep),
     )
 
 

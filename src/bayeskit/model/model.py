@@ -88,6 +88,12 @@ class Model:
         """What the posterior adds up: the log-densities, multiplied by the weights where some were fitted."""
         return self.class_density if self.weighting is None else self.class_density.with_weights(self.weighting.weight)
 
+    def with_weights(self, weighting: FactorWeights) -> Model:
+        """The same with other weights; its log-densities, which these multiply, are not derived again."""
+        made = replace(self, weighting=weighting)
+        vars(made)["class_density"] = self.class_density
+        return made
+
     @property
     def factor_weights(self) -> dict[Label, float]:
         """How much each factor counts: a column, or a set of columns; 1 unless weights were fitted."""

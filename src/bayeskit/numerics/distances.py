@@ -146,13 +146,14 @@ class Metric:
 
 
 def _deviation(rows: Rows, numbers: Float) -> Float:
-    """Of each column over all rows: (d,)."""
-    weight = rows.rows.weight.to_float()[:, None]
-    there = np.where(np.isnan(numbers), 0.0, weight)
-    total = np.maximum(there.sum(axis=0), 5e-324)
-    values = np.where(np.isnan(numbers), 0.0, numbers)
-    mean = (there * values).sum(axis=0) / total
-    out: Float = np.sqrt((there * (values - mean) ** 2).sum(axis=0) / total)
+    """Of each column over all rows: (d,); one after the other, as all at once would not fit the caches."""
+    weight, out = rows.rows.weight.to_float(), np.empty(numbers.shape[1])
+    for j in range(len(out)):
+        x = numbers[:, j]
+        there = ~np.isnan(x)
+        values, mass = (np.ascontiguousarray(x), weight) if there.all() else (x[there], weight[there])
+        total = max(float(mass.sum()), 5e-324)
+        out[j] = np.sqrt((mass * (values - (mass * values).sum() / total) ** 2).sum() / total)
     return out
 
 

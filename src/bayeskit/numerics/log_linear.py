@@ -22,7 +22,7 @@ STEPS = 60  # of Newton's method, or of L-BFGS
 WIDE = 400  # pieces above which second derivatives cost more than they save
 CLOSE = 1e-7  # share of the loss that is left to gain where Newton's method ends
 HALVINGS = 40  # of a step
-FAST = 0.5  # of what a step promised to gain, the next may promise, while second derivatives are not looked up again
+FAST = 0.75  # of what a step promised to gain, the next may promise, while second derivatives are not looked up again
 
 
 @dataclass(frozen=True)
