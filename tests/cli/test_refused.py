@@ -28,6 +28,11 @@ WRONG = {
     "no target": (["fit", "first.csv"], 2, "--target"),
     "no source": (["fit", "-t", "x"], 2, "nothing to read"),
     "an unknown model": (["fit", "first.csv", "-t", "diagnosis", "-m", "magic"], 2, "naive"),
+    "two places to evaluate": (
+        ["evaluate", "first.csv", "diagnosis"],
+        2,
+        "first.csv is no model file .*diagnosis is one place too many",
+    ),
     "a setting of another model": (["fit", "first.csv", "-t", "diagnosis", "--set", "k=7"], 2, "no setting 'k'"),
     "a prior that is none": (["fit", "first.csv", "-t", "diagnosis", "--prior", "cold=x"], 2, "not a number"),
     "a folder to write to": (["fit", "first.csv", "-t", "diagnosis", "-o", "nowhere/m.bayes"], 4, "No such file"),

@@ -135,3 +135,11 @@ def test_a_module_holds_one_idea_and_those_that_are_long_have_a_reason() -> None
     lines = {_place(path): len(path.read_text().splitlines()) for path in SOURCES}
     long = {place for place, count in lines.items() if count > LONGEST}
     assert long == set(LONG), f"over {LONGEST} lines: split it where two ideas meet; no longer long: take it off LONG"
+
+
+def test_the_guide_for_contributors_draws_every_module_and_package_of_the_root() -> None:
+    root = Path(bayeskit.__file__).parent
+    found = {path.stem if path.suffix else f"{path.name}/" for path in root.iterdir() if path.name[0] not in "_."}
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text().split("## The tree")[1].split("\n## ")[0]
+    assert sorted(name for name in found - {"py"} if f"`{name}`" not in text) == []
+    assert len(found) > 20

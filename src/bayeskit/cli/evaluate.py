@@ -152,7 +152,10 @@ def evaluate(
     """Judge a model by rows it has not learned; large files are read in passes, with no row kept."""
     if file is None or not file.endswith(".bayes"):
         if file is not None and rows.place is not None:
-            raise UsageError(f"{file} is no model file (.bayes), and {rows.place} is not the only source; name one")
+            raise UsageError(
+                f"{file} is no model file (.bayes), so {rows.place} is one place too many; name a table and its --target, "
+                "or a model file and rows that are new to it"
+            )
         if target is None:
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
