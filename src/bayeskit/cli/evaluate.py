@@ -153,8 +153,8 @@ def evaluate(
     if file is None or not file.endswith(".bayes"):
         if file is not None and rows.place is not None:
             raise UsageError(
-                f"{file} is no model file (.bayes), so {rows.place} is one place too many; name a table and its --target, "
-                "or a model file and rows that are new to it"
+                f"{file} is no model file (.bayes), so {rows.place} is one place too many; name a table and "
+                "its --target, or a model file and rows that are new to it"
             )
         if target is None:
             raise typer.BadParameter("name the column with the classes", param_hint="--target")

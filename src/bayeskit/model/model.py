@@ -89,9 +89,10 @@ class Model:
         return self.class_density if self.weighting is None else self.class_density.with_weights(self.weighting.weight)
 
     def with_weights(self, weighting: FactorWeights) -> Model:
-        """The same with other weights; its log-densities, which these multiply, are not derived again."""
+        """The same with other weights; where its log-densities, which these multiply, are derived, they are kept."""
         made = replace(self, weighting=weighting)
-        vars(made)["class_density"] = self.class_density
+        if "class_density" in vars(self):
+            vars(made)["class_density"] = self.class_density
         return made
 
     @property
