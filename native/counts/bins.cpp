@@ -187,7 +187,8 @@ Array<int64_t, 1> find_bins(Input<double, 1> values, Input<int64_t, 1> value_off
     return out.array;
 }
 
-constexpr size_t FEW_EDGES = 24, PLACE_TILE = 512;  // so few are compared one after the other, many rows at a time
+constexpr size_t FEW_EDGES = 16, PLACE_TILE = 512;  // so few are compared one after the other, many rows at a time
+constexpr size_t ABREAST = 16;                      // values that are halved side by side, as none waits for another
 
 // How many edges lie below each value (all of them for a NaN): halving without a branch, as values come in any order.
 Array<int64_t, 1> digitize(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Input<double, 1> edges) {
@@ -206,15 +207,17 @@ Array<int64_t, 1> digitize(nb::ndarray<const double, nb::ndim<1>, nb::device::cp
         }
         return out.array;
     }
-    for (size_t i = 0; i < n; ++i) {
-        double v = value[int64_t(i) * stride];
-        const double *at = edge;
+    for (size_t from = 0; from < n; from += ABREAST) {
+        size_t width = std::min(ABREAST, n - from), at[ABREAST] = {};
+        double v[ABREAST] = {};
+        for (size_t i = 0; i < width; ++i) v[i] = value[int64_t(from + i) * stride];
         for (size_t left = count; left > 1;) {
             size_t half = left / 2;
-            at += at[half - 1] < v ? half : 0;
+            for (size_t i = 0; i < ABREAST; ++i) at[i] += edge[at[i] + half - 1] < v[i] ? half : 0;
             left -= half;
         }
-        out.data[i] = v != v ? int64_t(count) : (at - edge) + (count && *at < v);
+        for (size_t i = 0; i < width; ++i)
+            out.data[from + i] = int64_t(v[i] != v[i] ? count : at[i] + (count && edge[at[i]] < v[i]));
     }
     return out.array;
 }
