@@ -155,6 +155,38 @@ def test_the_effect_of_the_only_column_is_the_answer(name, column):
     assert found.prior.sum() == pytest.approx(1)
 
 
+def test_a_pairwise_effect_is_the_answer_where_there_are_two_columns():
+    X, y = table()
+    X = X[["a", "colour"]].assign(one=1.0)
+    pool = bk.AutoBayes(fast=True).fit(X[::2], y[::2])
+    assert len(pool.members_) > 1
+    found = pool.pairwise("a", "colour")
+    asked = product(*found.values)
+    rows = pd.DataFrame(asked, columns=["a", "colour"]).assign(one=1.0)
+    logs, together = pool.predict_log_proba(rows), found.together.reshape(len(rows), -1)
+    np.testing.assert_allclose(together + np.log(found.prior), logs, rtol=0, atol=1e-10)
+    marginal = pool.marginal("colour")
+    assert list(marginal.values) == list(found.values[1])
+    effect = marginal.log_density - found.alone[1]
+    np.testing.assert_allclose(effect - effect[:, :1], 0, atol=1e-10)
+    odds = together - (found.alone[0][:, None] + found.alone[1][None]).reshape(len(rows), -1)
+    more = found.interaction.reshape(len(rows), -1)
+    np.testing.assert_allclose(odds - odds[:, :1], more - more[:, :1], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(more.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(found.frame("pandas")[["P(0)", "P(1)", "P(2)"]], np.exp(logs), rtol=1e-10)
+    with pytest.raises(bk.errors.InputError, match="interaction with itself"):
+        pool.pairwise("a", "a")
+
+
+def test_whole_numbers_are_paired_as_whole_numbers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.poisson(3, 200), "level": rng.choice(list("ab"), 200)})
+    found = bk.AutoBayes(fast=True).fit(X, rng.integers(0, 2, 200)).pairwise("n", "level")
+    assert set(found.values[0]) <= set(X["n"])
+    assert len(found.values[0]) > 3
+    assert "interaction" in str(found)
+
+
 LEVELS = {
     "forest": lambda: bk.ProbabilityForest(missing="level", trees=20),
     "boosted": lambda: bk.BoostedTrees(missing="level", trees=40, rate=0.5),

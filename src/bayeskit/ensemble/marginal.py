@@ -1,7 +1,8 @@
-"""Marginal: what a pool says of the class when it knows one column alone."""
+"""Marginal: what a pool says of the class when it knows one column alone; of two together: pairwise effects."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from bayeskit.ensemble.ensemble import Ensemble
 from bayeskit.ensemble.pool import evidence
 from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.marginal import marginal as marginal_of_model
+from bayeskit.explain.pairwise import PairwiseEffect
 from bayeskit.model.model import Model
 
 
@@ -25,21 +27,25 @@ def marginal(ensemble: Ensemble, name: str, prior: PriorLike = None) -> Marginal
     P(c) is its answer to a row without any value, and p(x) is that of the model which reads the table for the members,
     between the least and the greatest value seen.
     """
-    reader = ensemble.reader.model_
-    plain = _within_seen(marginal_of_model(reader, name, prior))
-    values = pa.array(plain.values)
-    rows = len(values) + 1  # the last has no value
-    asked = pa.concat_arrays([values, pa.nulls(1, values.type)])
-    table = [asked if column == name else pa.nulls(rows) for column in reader.schema.names]
-    scores = np.tile(ensemble.log_base(prior), (rows, 1))
-    for member, weight in zip(ensemble.members, ensemble.pool.weight, strict=True):
-        logs = _log_posterior(member, reader, name, table)
-        scores += weight * evidence(logs, ensemble.log_shares, ensemble.weight)
-    said = log_softmax(scores, axis=1)
+    plain = _within_seen(marginal_of_model(ensemble.reader.model_, name, prior))
+    said, nothing = _log_posterior(ensemble, {name: plain.values}, prior), _log_posterior(ensemble, {}, prior)
     with np.errstate(divide="ignore"):
         whole = np.logaddexp.reduce(plain.log_density + np.log(plain.prior), axis=1, keepdims=True)
         whole -= np.logaddexp.reduce(whole[:, 0] + np.log(plain.weights))
-    return replace(plain, prior=np.exp(said[-1]), log_density=whole + said[:-1] - said[-1], weight=1.0)
+    return replace(plain, prior=np.exp(nothing[0]), log_density=whole + said - nothing, weight=1.0)
+
+
+def pairwise(ensemble: Ensemble, first: str, second: str, prior: PriorLike = None) -> PairwiseEffect:
+    """What two columns say together, and what of it neither says alone."""
+    model = ensemble.reader.model_
+    one, two = (_within_seen(marginal_of_model(model, name, prior)).typical() for name in (first, second))
+    m, n = len(one), len(two)
+    grid = {first: [a for a in one for _ in two], second: [*two] * m}
+    nothing = _log_posterior(ensemble, {}, prior)
+    both = (_log_posterior(ensemble, grid, prior) - nothing).reshape(m, n, -1)
+    each = (_log_posterior(ensemble, {name: at}, prior) - nothing for name, at in ((first, one), (second, two)))
+    a, b = each
+    return PairwiseEffect((first, second), ensemble.classes, (one, two), np.exp(nothing[0]), both, (a, b))
 
 
 def _within_seen(plain: Marginal) -> Marginal:
@@ -52,16 +58,28 @@ def _within_seen(plain: Marginal) -> Marginal:
     return replace(plain, values=values, weights=plain.weights[kept], log_density=plain.log_density[kept])
 
 
-def _log_posterior(member: Member, reader: Model, name: str, table: list[Any]) -> Float:
-    """What a member says of rows of which it knows this column, and of the last without it: (n, K)."""
+def _log_posterior(ensemble: Ensemble, known: Mapping[str, Sequence[Any]], prior: PriorLike) -> Float:
+    """What the pool says of rows of which it knows these columns alone, log P(c | them); of one row if none: (n, K)."""
+    reader = ensemble.reader.model_
+    rows = max((len(values) for values in known.values()), default=1)
+    given = {name: pa.array(values) for name, values in known.items()}
+    table = [given.get(name, pa.nulls(rows)) for name in reader.schema.names]
+    scores = np.tile(ensemble.log_base(prior), (rows, 1))
+    for member, weight in zip(ensemble.members, ensemble.pool.weight, strict=True):
+        logs = _log_posterior_of(member, reader, known, table)
+        scores += weight * evidence(logs, ensemble.log_shares, ensemble.weight)
+    out: Float = log_softmax(scores, axis=1)
+    return out
+
+
+def _log_posterior_of(member: Member, reader: Model, known: Mapping[str, object], table: list[Any]) -> Float:
+    """What a member says of them: (n, K)."""
     model, owners = member.classifier.model_, reader.schema.names
     if member.view is not None:
         numbers = member.view.of_blocks([_block(reader, table)])
         table, owners = [pa.array(column) for column in numbers.T], tuple(member.view.owners)
-    block = _block(model, table)
-    mine = np.array([owner == name for owner in owners], dtype=bool)
-    known, nothing = (model.posterior(block.reveal(seen), log=True) for seen in (mine, np.zeros_like(mine)))
-    return np.append(known[:-1], nothing[-1:], axis=0)
+    mine = np.array([owner in known for owner in owners], dtype=bool)
+    return model.posterior(_block(model, table).reveal(mine), log=True)
 
 
 def _block(model: Model, table: list[Any]) -> Block:

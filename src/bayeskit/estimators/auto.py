@@ -27,9 +27,7 @@ from bayeskit.ensemble import bundling
 from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.deadline import Deadline
 from bayeskit.ensemble.ensemble import Ensemble, Search
-from bayeskit.ensemble.explanation import explain, nomogram
 from bayeskit.ensemble.leaderboard import Leaderboard
-from bayeskit.ensemble.marginal import marginal
 from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, rows_of
 from bayeskit.ensemble.views import READER
@@ -47,12 +45,9 @@ from bayeskit.estimators.learner import (
     warn_of_identifiers,
 )
 from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.pool_explanations import PoolExplanations
 from bayeskit.estimators.revive import revive
 from bayeskit.estimators.wrapper import Refused, Wrapper
-from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.marginal import Marginal
-from bayeskit.explain.nomogram import Nomogram
-from bayeskit.explain.words import find_column
 from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
@@ -69,7 +64,7 @@ NO_DENSITY = (
 
 @document()
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoBayes(Wrapper):
+class AutoBayes(PoolExplanations, Wrapper):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
@@ -296,43 +291,6 @@ class AutoBayes(Wrapper):
     def log_base(self, prior: PriorLike = None) -> Float:
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
         return self._pooled.log_base(prior)
-
-    def explain(
-        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
-    ) -> Explanation:
-        """What each column says for each class, over all members, adding up to the posterior.
-
-        A member's term counts as much as the member, and as much as it shows after the member is backed off to the
-        prior (``back_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
-        2 weight log (rows + 10)/min P(c). Neighbours, forests and whatever does not take columns one by one reveal them
-        in the order of the table, and a column says what changes: columns that tell the same share the credit by their
-        order. "back-off" is what of the members' priors is lost in backing off. ``prior`` and terms add up to the
-        score of the pool but for what all classes have in common. ``names`` are those of the columns of a matrix.
-        """
-        whole = explain(self._pooled, X, prior, names)
-        return whole if top is None else whole.top(top)
-
-    def nomogram(
-        self,
-        target: Label | None = None,
-        rival: Label | None = None,
-        prior: PriorLike = None,
-        among: TableLike | None = None,
-        names: NamesLike = None,
-    ) -> Nomogram:
-        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
-        return nomogram(self._pooled, (target, rival), prior, among, names)
-
-    def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
-        """The effect of one column on the answer: p(x | c) = p(x) P(c | x)/P(c), with P(c | x) if only x is known.
-
-        Every member says what it knows from this column alone, and the pool weighs them as in ``predict_proba``.
-        Differences of ``log_density`` between two classes are the log-odds that a value adds to those of a row without
-        any value; p(x) is that of a naive Bayes model, and the same for all classes.
-        """
-        ensemble = self._pooled
-        known = ensemble.reader.model_.schema.names
-        return replace(marginal(ensemble, find_column(column, known, names), prior), name=column)
 
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None

@@ -100,6 +100,19 @@ class Marginal(TableRepr):
         low, high = np.fmin(np.fmax(self._numbers[np.minimum(ends, len(pooled) - 1)], self.seen[0]), self.seen[1])
         return float(low), float(high)
 
+    def typical(self, most: int = 16) -> Sequence[Any]:
+        """The likeliest levels; of numbers quantiles, in steps of 1/most, with the decimals of the column."""
+        share = self.shares @ self.prior
+        if not self.numeric:
+            return [self.values[i] for i in np.sort(np.argsort(-share, kind="stable")[:most]).tolist()]
+        below = np.cumsum(share)
+        place = np.searchsorted(below, (np.arange(most) + 0.5) / most * below[-1])
+        found = self._numbers[np.minimum(place, len(below) - 1)]
+        low, high = self.seen if np.isfinite(self.seen).all() else (found[0], found[-1])
+        decimals = int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)
+        rounded: Sequence[Any] = np.unique(round_within(np.array([low, *found, high]), decimals)[1:-1]).tolist()
+        return rounded
+
     def among(self, known: Float) -> Marginal:
         """The same with the range and the decimals of these values as those seen, if there are any."""
         if not len(known):
