@@ -1,6 +1,7 @@
 """AutoBayes: what the pool promises, and what odd tables get."""
 
 import re
+import warnings
 from dataclasses import replace
 
 import duckdb
@@ -265,9 +266,31 @@ def test_members_that_cannot_learn_all_rows_in_time_are_named(monkeypatch):
     monkeypatch.setattr("bayeskit.ensemble.deadline.Deadline.check", lambda self, needed=0.0: None)
     monkeypatch.setattr("bayeskit.ensemble.deadline.Deadline.within", lambda seconds: Deadline(1e-12))
     model = small(time_budget=1.0).fit(table, y)
-    assert len(model.members_) == 1  # the heaviest, in any case
+    assert len(model.members_) == 1  # the quickest, in any case
     assert "no time left to learn all rows" in str(model.summary())
     np.testing.assert_allclose(model.predict_proba(table).sum(axis=1), 1)
+
+
+def test_a_candidate_is_tried_where_there_is_time_to_learn_all_rows_too(monkeypatch):
+    """A clock on which every look takes a second: judging five folds and learning take as long as they look."""
+    moments = iter(range(10**6))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(moments)))
+    table, y = mixed()
+    begin = next(moments)
+    model = bk.AutoBayes(time_budget=150.0).fit(table, y)
+    assert "no time left to try it" in str(model.summary())
+    assert next(moments) - begin < 151
+
+
+def test_numbers_whose_squares_are_no_doubles_are_scaled():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    x = rng.normal(2.0 * y, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        huge = bk.AutoBayes().fit(x[:, None] * 1e200, y)
+    plain = bk.AutoBayes().fit(x[:, None], y)
+    assert plain.score(x[:, None], y) == pytest.approx(huge.score(x[:, None] * 1e200, y), abs=0.02)
 
 
 def test_a_level_or_nothing_in_many_columns_is_seen():

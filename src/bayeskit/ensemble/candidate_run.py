@@ -84,10 +84,11 @@ class CandidateRun:
     ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
         """What each says of the rows of the plan, and why some say nothing; the first that can is finished in any case.
 
-        Another is tried if there is time for it, and to learn all rows with those that were.
+        Another is tried if there is time for it, and to learn all rows with it and with those that were.
         """
         deadline, unit, reserved = self.plan.deadline, 0.0, 0.0
-        share = len(self.drawn.rows) / max(min(len(train.rows) for train in self.plan.trains), 1)
+        models = len({id(train) for train in self.plan.trains})
+        again = len(self.drawn.rows) / max(min(len(train.rows) for train in self.plan.trains), 1) / models
         calm = replace(self, plan=replace(self.plan, deadline=Deadline()))
         found: list[CandidatePrediction] = []
         skipped: list[LeaderboardEntry] = []
@@ -97,11 +98,10 @@ class CandidateRun:
             begin = time.monotonic()
             try:
                 if found:
-                    deadline.check(candidate.cost * unit + reserved)
+                    deadline.check(candidate.cost * unit * (1 + again) + reserved)
                 predictions = (self if found else calm)._predictions(candidate)
                 took = time.monotonic() - begin
-                seconds = share * took / len({id(train) for train in self.plan.trains})
-                seconds = max(seconds, self.seconds) if self.drawn.sampled else seconds
+                seconds = max(again * took, self.seconds) if self.drawn.sampled else again * took
                 unit, reserved = max(unit, took / candidate.cost), reserved + seconds
                 found += [replace(p, seconds=seconds) for p in predictions]
             except OutOfTime:
@@ -199,12 +199,15 @@ class CandidateRun:
     def learn(
         self, wanted: Sequence[CandidatePrediction], known: Mapping[str, Member], deadline: Deadline
     ) -> tuple[dict[str, Member], list[LeaderboardEntry]]:
-        """The members that can learn all rows in time, one in any case, by name; and why others cannot.
+        """The members that can learn all rows in time, one in any case (the quickest if the first cannot), by name; and
+        why others cannot.
 
         Rows that are at hand are learned by one member after the other, others by all of them in the same passes.
         """
         made = dict(known)
         wanted = [each for each in wanted if each.name not in made]
+        if not made and wanted and deadline.is_past(wanted[0].seconds):
+            wanted.sort(key=lambda each: each.seconds)
         lost: list[LeaderboardEntry] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is to be said of the rows the reader has

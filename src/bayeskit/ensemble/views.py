@@ -249,7 +249,9 @@ def _scale_column(name: str, x: Float, weight: Float, scores: bool) -> ScaledCol
     flagged = bool(mass.sum() < (1 - COMMON) * weight.sum())
     if not scores:
         middle = float(np.average(known, weights=mass))
-        spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
+        apart = known - middle
+        most = float(np.abs(apart).max())
+        spread = max(most * float(np.sqrt(np.average((apart / most) ** 2, weights=mass))), 1e-300)
         low, high = np.array([middle - spread, spread / 2]), np.array([middle + spread, 3 * spread / 2])
         about, unit = np.where(np.isnan(brief := short(low, high)), [middle, spread], brief).tolist()
         ends = np.array([about - 1e6 * unit, about + 1e6 * unit])
