@@ -63,9 +63,9 @@ public:
         }
     }
 
-    // Newton's steps, halved while the likelihood falls.
+    // Newton's steps from what is right of log-odds that come true as said, halved while the likelihood falls.
     std::pair<double, double> fit() const {
-        double a = 0, b = slope ? 0 : 1;
+        double a = 0, b = 1;
         Sums now = at(a, b);
         for (int n = 0; n < STEPS; ++n) {
             double inverse[3], size = 1;

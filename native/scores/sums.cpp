@@ -26,28 +26,33 @@ struct Given {
 };
 
 // Weight, weight times probability, weight of what came true and squared weight in cells of equal width, right-closed,
-// of the probability of each class: (groups, classes, 4, cells).
-Array<double, 4> reliability_sums(Input<double, 2> p, Input<int64_t, 1> codes, Weights weights, Groups group, int64_t groups,
-                                  int64_t cells) {
-    int64_t rows = int64_t(p.shape(0)), classes = int64_t(p.shape(1));
-    require(int64_t(codes.shape(0)) == rows, "one class per row");
+// of the probability of each class, and last of the most probable one: (groups, classes + 1, 4, cells).
+Array<double, 4> reliability_sums(Input<double, 2> p, Input<int64_t, 1> best, Input<int64_t, 1> codes, Weights weights,
+                                  Groups group, int64_t groups, int64_t cells) {
+    int64_t rows = int64_t(p.shape(0)), classes = int64_t(p.shape(1)), each = classes + 1;
+    require(int64_t(codes.shape(0)) == rows && int64_t(best.shape(0)) == rows, "one class, and one found, per row");
+    for (int64_t i = 0; i < rows; ++i) require(best.data()[i] >= 0 && best.data()[i] < classes, "no such class");
     require(cells >= 1 && cells <= 1 << 20, "a positive number of cells");
     Given given(weights, group, rows, groups);
-    Owned<double, 4> out({size_t(groups), size_t(classes), 4, size_t(cells)});
+    Owned<double, 4> out({size_t(groups), size_t(each), 4, size_t(cells)});
     const double *from = p.data();
     {
         nb::gil_scoped_release free;
+        std::vector<double> sums(size_t(groups * each * cells * 4));  // the four of a cell together
         for (int64_t i = 0; i < rows; ++i) {
-            double w = given.w(i), *here = out.data + given.g(i) * classes * 4 * cells;
-            for (int64_t c = 0; c < classes; ++c, here += 4 * cells) {
-                double q = from[i * classes + c], place = std::ceil(q * double(cells)) - 1;
-                int64_t cell = place >= double(cells) ? cells - 1 : place > 0 ? int64_t(place) : 0;  // NaN is in the first
-                here[cell] += w;
-                here[cells + cell] += w * q;
-                here[2 * cells + cell] += codes.data()[i] == c ? w : 0.0;
-                here[3 * cells + cell] += w * w;
+            double w = given.w(i), square = w * w, *here = sums.data() + given.g(i) * each * cells * 4;
+            int64_t code = codes.data()[i], found = best.data()[i];
+            for (int64_t k = 0; k < each; ++k, here += 4 * cells) {
+                int64_t c = k < classes ? k : found;
+                double q = from[i * classes + c], place = q * double(cells);
+                int64_t up = place >= double(cells) ? cells : place > 0 ? int64_t(place) : 0;  // NaN is in the first
+                double *cell = here + 4 * (up - (double(up) >= place || up == cells) * (up > 0));
+                cell[0] += w, cell[1] += w * q, cell[2] += code == c ? w : 0.0, cell[3] += square;
             }
         }
+        for (int64_t u = 0; u < groups * each; ++u)
+            for (int64_t cell = 0; cell < cells; ++cell)
+                for (int64_t f = 0; f < 4; ++f) out.data[(u * 4 + f) * cells + cell] = sums[size_t((u * cells + cell) * 4 + f)];
     }
     return out.array;
 }
@@ -85,25 +90,27 @@ void add_scores(Input<double, 2> odds, Input<int64_t, 1> best, Input<int64_t, 1>
     for (int64_t from = 0; from < rows; from += TILE) {
         int64_t n = std::min(TILE, rows - from);
         double score[TILE];
-        int32_t cell[TILE];
-        for (int64_t k = 0; k <= classes; ++k) {
-            for (int64_t i = 0; i < n; ++i)
-                score[i] = odds.data()[(from + i) * classes + (k < classes ? k : best.data()[from + i])];
+        int32_t cell[TILE], cell_of_best[TILE];
+        auto add = [&](int64_t i, int64_t k, bool hit, int32_t to) {
+            table.data()[((given.g(from + i) * (classes + 1) + k) * 2 + hit) * cells + to] += given.w(from + i);
+        };
+        for (int64_t k = 0; k < classes; ++k) {
+            for (int64_t i = 0; i < n; ++i) score[i] = odds.data()[(from + i) * classes + k];
             kernels->score_cells(score, n, s, cell);
             for (int64_t i = 0; i < n; ++i) {
-                int64_t row = from + i, code = codes.data()[row];
-                bool hit = code == (k < classes ? k : best.data()[row]);
-                table.data()[((given.g(row) * (classes + 1) + k) * 2 + hit) * cells + cell[i]] += given.w(row);
+                add(i, k, codes.data()[from + i] == k, cell[i]);
+                if (best.data()[from + i] == k) cell_of_best[i] = cell[i];
             }
         }
+        for (int64_t i = 0; i < n; ++i) add(i, classes, codes.data()[from + i] == best.data()[from + i], cell_of_best[i]);
     }
 }
 
 const Binding binding([](nb::module_ &m) {
     m.def(
-        "reliability_sums", &reliability_sums, "p"_a.noconvert(), "codes"_a.noconvert(), "weights"_a.noconvert().none(),
+        "reliability_sums", &reliability_sums, "p"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(), "weights"_a.noconvert().none(),
         "group"_a.noconvert().none(), "groups"_a, "cells"_a,
-        "Weight, weight times probability, weight that came true and squared weight by group, class and cell of equal width.");
+        "Weight, weight times probability, weight that came true and squared weight by group, class (and last the best) and cell.");
     m.def("add_scores", &add_scores, "odds"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(),
           "weights"_a.noconvert().none(), "group"_a.noconvert().none(), "scale"_a, "table"_a.noconvert(),
           "Adds the weight of rows to a table by group, class (and last the best), whether it is true, and cell of log-odds; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.learn import Spec, learn, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.numerics.rates import best_class
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.statistic import Product, Statistic
 from bayeskit.structures.naive import Naive
@@ -112,7 +114,7 @@ class Algebra:
         probable, so that is not said."""
         table, (learned, models) = self._table(split.fold), self.fold_models(split)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
-        out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
+        out = np.empty((len(fold), len(self.sample.rows.classes)))
 
         def step(block: Block, start: int) -> None:
             span = slice(start, start + block.rows)
@@ -124,14 +126,14 @@ class Algebra:
     def fold_models(self, split: Split) -> tuple[Model, dict[int, Model]]:
         """The model of all rows with its folds apart, and that of each tested fold, which learned the others."""
         learned = learn(self.spec, self._table(split.fold), folds=split.folds)
+        vars(self).setdefault("_whole", replace(learned, counted=learned.counted.pool()))  # not to be learned again
         models = {f: replace(learned, counted=learned.counted.train_on(split.training_folds(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         return learned, models
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
         """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
-        table, rows = self._table(), self.sample.rows
-        model = learn(self.spec, table)
+        table, rows, model = self._table(), self.sample.rows, self._whole
         out, apart = np.empty((len(rows), len(rows.classes))), []
 
         def count(block: Block, start: int) -> list[Int]:
@@ -148,6 +150,21 @@ class Algebra:
         for row in apart:
             out[row] = self._refit_without(row)
         return out, None, model.density.held
+
+    def learned_best(self) -> Int:
+        """The most probable class of every row by the model of all rows, which has learned it too: (n,)."""
+        out = np.empty((len(self.sample.rows), len(self.sample.rows.classes)))
+
+        def step(block: Block, start: int) -> None:
+            self._whole.posterior(block, out=out[start : start + block.rows])
+
+        each_block(self._table(), self._whole, step)
+        return best_class(out)
+
+    @cached_property
+    def _whole(self) -> Model:
+        """The model of all rows."""
+        return learn(self.spec, self._table())
 
     def _refit_without(self, row: int) -> Float:
         """The log-posterior of a row by a classifier fitted to the others: (K,)."""
@@ -203,14 +220,17 @@ def _bins(statistic: Statistic) -> Iterator[Bins]:
 
 
 def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
-    """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    """Log-posteriors of the rows of a block, each by the model of its fold, NaN where there is none."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))
     begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
+    logs, place = np.full_like(out, np.nan), np.empty(len(order), dtype=np.int64)
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
-            members = order[one:last]
-            out[members] = models[f].posterior(recode_for(models[f], block.at(members)), log=True)
+            members = recode_for(models[f], block.at(order[one:last]))
+            models[f].posterior(members, log=True, out=logs[one:last])
+    place[order] = np.arange(len(order))
+    logs.take(place, axis=0, out=out, mode="clip")  # four times as fast as to write each where it belongs
 
 
 def recode_for(model: Model, block: Block) -> Block:
@@ -235,7 +255,8 @@ def each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T]) 
 def with_labels(block: Block, start: int, rows: Rows) -> Block:
     """The block with the classes and weights of its rows."""
     span = slice(start, start + block.rows)
-    return replace(block, groups=rows.codes[span].astype(np.int32), weights=np.ascontiguousarray(rows.weights[span]))
+    weights = None if rows.unweighted else np.ascontiguousarray(rows.weights[span])
+    return replace(block, groups=rows.codes[span].astype(np.int32), weights=weights)
 
 
 def warn_lost(weights: Iterable[ArrayLike], classes: Array) -> None:

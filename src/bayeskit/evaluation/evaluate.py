@@ -242,7 +242,7 @@ class MemoryRun:
         if isinstance(measures, Measures) and isinstance(self.method, CrossValidation | LeaveOneOut):
             new = measures.value("accuracy")
             measures = replace(
-                measures, overlap=lambda: design_effect(new, _own_accuracy(full_model(), self.sample, actions))
+                measures, overlap=lambda: design_effect(new, _own_accuracy(way, full_model, self.sample, actions))
             )
         return Evaluation(
             rows.classes,
@@ -312,17 +312,22 @@ def _evaluate_splits(
         trials.append(Repeat(proba, fold, action, logs))
         predicted = PredictedRows(rows.codes, proba, rows.weights, action, decision_costs)
         parts.append(ScoreSums.of(predicted, fold, len(split.tested)))
-        ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
+        ratios += split.ratios
     kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     sums = reduce(ScoreSums.beside, parts)
     return Measures(sums, len(trials), ratio, kept, bin_ranks(kept), decision_costs, grouped), actions
 
 
-def _own_accuracy(model: Classifier, sample: LabelledTable, actions: Actions) -> float:
+def _own_accuracy(
+    way: Algebra | Refit, model: Callable[[], Classifier], sample: LabelledTable, actions: Actions
+) -> float:
     """The accuracy of the model of all rows on these rows."""
     rows = sample.rows
-    codes, _ = actions.encode(actions_by(model, sample.features))
+    if isinstance(way, Algebra):
+        codes = way.learned_best()
+    else:
+        codes, _ = actions.encode(actions_by(model(), sample.features))
     return float(np.average(codes == rows.codes, weights=rows.weights * rows.counted))
 
 

@@ -28,6 +28,12 @@ class Split:
         kept: Bool = (self.fold != fold) & (self.fold != self.idle)
         return kept
 
+    @property
+    def ratios(self) -> list[float]:
+        """Rows tested to rows learned from, of each tested fold."""
+        sizes = np.bincount(self.fold, minlength=self.folds)
+        return [float(sizes[f] / sizes[self.training_folds(f)].sum()) for f in self.tested]
+
     def training_folds(self, fold: int) -> Bool:
         """The folds to learn from: (folds,)."""
         every = np.arange(self.folds)
@@ -168,7 +174,7 @@ class CrossValidation:
         place = 0  # folds go on from class to class, so that they differ by one row at most
         for c in range(len(rows.classes) + 1):  # rows that do not count come last: they move no other
             members = rng.permutation(np.flatnonzero(stratum == c))
-            fold[members] = (place + np.arange(len(members))) % folds
+            fold[members] = np.resize((place + np.arange(folds)) % folds, len(members))
             place += len(members)
         return fold
 

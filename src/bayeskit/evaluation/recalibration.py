@@ -105,14 +105,15 @@ class Line:
 
     def with_sign(self, sign: float) -> Line:
         """The same coefficient, or its negative."""
-        return Line(sign * self.value, lambda: sign * self.influence())
+        return self if sign == 1 else Line(sign * self.value, lambda: sign * self.influence())
 
     def around(self, value: float, rows: float, design_effect: float) -> Interval:
         """Student's interval from the sandwich variance; ``rows`` is how many of equal weight would say as much."""
         if not rows > 2 or np.isnan(value) or np.isnan(self.value):
             return no_interval("too few rows")
         apart = self.influence()
-        error = float(np.sqrt(design_effect * (apart @ apart)))
+        square = float(np.einsum("i,i->", apart, apart))  # BLAS would wake threads, on which its bits depend
+        error = float(np.sqrt(design_effect * square))
         half = float(stdtrit(rows - 2, (1 + LEVEL) / 2)) * error
         return Interval(value - half, value + half, "sandwich variance, t")
 
@@ -144,7 +145,7 @@ def intercept(odds: Float, hit: Bool, weights: Float) -> Line:
 def mean_line(lines: list[Line]) -> Line:
     """The mean over classes that have one."""
     known = [line for line in lines if not np.isnan(line.value)]
-    if not known:
+    if not known or all(line is known[0] for line in known):
         return lines[0]
     mean = float(np.mean([line.value for line in known]))
     return Line(mean, lambda: np.mean([line.influence() for line in known], axis=0))

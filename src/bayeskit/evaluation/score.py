@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.decisions import COST, DecisionCosts
 from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
-from bayeskit.numerics.rates import Interval, best_class
+from bayeskit.numerics.rates import Interval, best_class, pick
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
@@ -196,8 +196,7 @@ class PredictedRows:
     @cached_property
     def true(self) -> Float:
         """P(true class): (n,)."""
-        mine: Float = self.proba[np.arange(len(self.codes)), self.codes]
-        return mine
+        return pick(self.proba, self.codes)
 
     @cached_property
     def paid(self) -> Float:

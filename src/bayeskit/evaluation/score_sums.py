@@ -81,24 +81,23 @@ class ScoreSums:
         w = np.ones(len(codes)) if rows.weights is None else rows.weights
         wide = max(known, int(done.max(initial=0)) + 1)
         mine = self._wide(wide)
-
-        def reliability(p: Float, true: Int) -> Float:
-            """As ``sum_cells``, by group, class and cell of equal width: (G, classes, FIELDS, BINS)."""
-            return _core.reliability_sums(np.ascontiguousarray(p), true, rows.weights, g, groups, BINS)
+        # As ``sum_cells``, by group, class and cell of equal width, the top probability last: (G, K + 1, FIELDS, BINS).
+        cells = _core.reliability_sums(np.ascontiguousarray(rows.proba), rows.best, codes, rows.weights, g, groups, BINS)
 
         cell = (g * k + codes) * wide + done
         _add_at(mine.confusion, cell, w)
         _add_at(mine.squared, cell, w * w)
-        powers = [_core.power_sums(score.of_rows(rows), rows.weights, g, groups) for score in ROW_SCORES]
-        paid = np.zeros((groups, 3))
+        powers, paid = np.zeros((groups, len(PLACE), POWERS)), np.zeros((groups, 3))
+        for j, score in enumerate(ROW_SCORES):
+            if rows.costs is not None or not score.needs:  # without costs it is 0 by row
+                powers[:, j] = _core.power_sums(score.of_rows(rows), rows.weights, g, groups)
         for j, share in enumerate(() if rows.costs is None else rows.paid[2:]):
             paid[:, j] = np.bincount(g, w * share, minlength=groups)
-        top = rows.proba[np.arange(len(codes)), rows.best, None]
         return replace(
             mine,
-            powers=self.powers + np.stack(powers, axis=1),
-            top=self.top + reliability(top, (rows.best != codes).astype(np.int64))[:, 0],
-            each=self.each + reliability(rows.proba, codes),
+            powers=self.powers + powers,
+            top=self.top + cells[:, -1],
+            each=self.each + cells[:, :-1],
             decided=self.decided + paid,
         )
 

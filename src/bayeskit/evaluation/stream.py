@@ -188,7 +188,7 @@ class Stream:
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             block = read(batch)
             codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
-            logs = np.full((block.rows, len(learned.classes)), np.nan)
+            logs = np.empty((block.rows, len(learned.classes)))
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
             if singles is not None:
                 asked, apart = singles.without_each(learned, block)

@@ -39,6 +39,11 @@ class Rows:
         """Rows that have a label and some weight; the others are predicted but neither learned nor judged."""
         return (self.codes >= 0) & (self.weights > 0)
 
+    @cached_property
+    def unweighted(self) -> bool:
+        """Whether every row has weight 1."""
+        return bool((self.weights == 1).all())
+
 
 @dataclass(frozen=True)
 class LabelledTable:

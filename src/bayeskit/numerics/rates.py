@@ -103,6 +103,16 @@ def best_class(p: Float) -> Int:
     return best
 
 
+def pick(p: Float, column: Int) -> Float:
+    """The number of each row in a column of its own: (n,).
+
+    >>> pick(np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([0, 1])).tolist()
+    [0.8, 0.4]
+    """
+    found: Float = p[np.arange(len(p)), column] if p.shape[1] != 2 else np.where(column == 0, p[:, 0], p[:, 1])
+    return found
+
+
 def width_bins(p: Float, bins: int = BINS) -> Int:
     """Cells of equal width, right-closed: ((b-1)/bins, b/bins], 0 in the first.
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.fft import dct, idct
+from scipy.optimize import brentq
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.evaluation.score import KeptScore
+from bayeskit.numerics.rates import pick
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.out_of_fold import Repeat
@@ -31,8 +33,9 @@ class SmoothECE(KeptScore):
     larger_is_better = False
 
     def of_repeat(self, rows: Rows, repeat: Repeat, mask: Bool) -> float:
-        p, weights, best = repeat.proba[mask], rows.weights[mask], repeat.best[mask]
-        return smooth_error(p[np.arange(len(p)), best], best == rows.codes[mask], weights)
+        taken = slice(None) if mask.all() else mask
+        best = repeat.best[taken]
+        return smooth_error(pick(repeat.proba[taken], best), best == rows.codes[taken], rows.weights[taken])
 
 
 def smooth_error(said: Float, came: Bool, weights: Float) -> float:
@@ -48,11 +51,10 @@ def smooth_error(said: Float, came: Bool, weights: Float) -> float:
     wave = dct(np.bincount(cell, weights * (came - said), minlength=CELLS) / total)
     decay = -0.5 * (np.pi * np.arange(CELLS)) ** 2
 
-    def error(deviation: float) -> float:
-        return float(np.abs(idct(wave * np.exp(decay * deviation**2))).sum())
+    def excess(deviation: float) -> float:
+        """The error, which falls as the kernel widens, less the deviation: one deviation equals its error."""
+        return float(np.abs(idct(wave * np.exp(decay * deviation**2))).sum()) - deviation
 
-    low, high = 0.0, 1.0
-    for _ in range(48):  # the error falls as the kernel widens, so one deviation equals it
-        middle = (low + high) / 2
-        low, high = (middle, high) if error(middle) > middle else (low, middle)
-    return (low + high) / 2
+    if not excess(0.0) > 0:
+        return 0.0
+    return 1.0 if excess(1.0) >= 0 else float(brentq(excess, 0.0, 1.0, xtol=1e-15))
