@@ -107,7 +107,7 @@ def measures(rows: int = 300_000, columns: int = 12, turns: int = 9) -> None:
                     step()
                     best[i] = min(best[i], (time.process_time() - start) * 1e3)
             ratios = ", ".join(f"{b / best[0]:.1f}x" for b in best[1:])
-            print(f"{what}, {method}: fit + predict_proba {best[0]:.1f} ms; predicted, evaluate(), all measures: {ratios}")
+            print(f"{what}, {method}: {best[0]:.1f} ms; predicted, evaluate(), all measures: {ratios}")
 
 
 if __name__ == "__main__":

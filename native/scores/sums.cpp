@@ -107,10 +107,10 @@ void add_scores(Input<double, 2> odds, Input<int64_t, 1> best, Input<int64_t, 1>
 }
 
 const Binding binding([](nb::module_ &m) {
-    m.def(
-        "reliability_sums", &reliability_sums, "p"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(), "weights"_a.noconvert().none(),
-        "group"_a.noconvert().none(), "groups"_a, "cells"_a,
-        "Weight, weight times probability, weight that came true and squared weight by group, class (and last the best) and cell.");
+    m.def("reliability_sums", &reliability_sums, "p"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(),
+          "weights"_a.noconvert().none(), "group"_a.noconvert().none(), "groups"_a, "cells"_a,
+          "Weight, weight times probability, weight that came true and squared weight by group, class (and last the best) and "
+          "cell.");
     m.def("add_scores", &add_scores, "odds"_a.noconvert(), "best"_a.noconvert(), "codes"_a.noconvert(),
           "weights"_a.noconvert().none(), "group"_a.noconvert().none(), "scale"_a, "table"_a.noconvert(),
           "Adds the weight of rows to a table by group, class (and last the best), whether it is true, and cell of log-odds; "

@@ -11,11 +11,13 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
+from bayeskit.data.frame import read_polars
 from bayeskit.errors import KindError, SchemaError
 
 I = [1, 2, 3, 1, 2, 4]  # noqa: E741
@@ -149,3 +151,23 @@ def test_names_that_occur_twice_are_refused_by_name(how: str, tmp_path: Path) ->
     model = bk.NaiveBayes().fit({"c": I}, S)
     with pytest.raises(SchemaError, match="'c' occurs twice"):
         model.predict(SOURCES[how](twice, tmp_path))
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_categories_of_polars_are_read_by_their_numbers(chunks: int) -> None:
+    """With missing values, an early gap, a late category, and numbers that two columns share."""
+    rng = np.random.default_rng(0)
+    first, second = (np.array(list("abcdefghij"), dtype=object)[rng.integers(low, 10, 9000)] for low in (0, 4))
+    first[rng.random(9000) < 0.1], first[0], second[8999] = None, None, "rare"
+    texts = pl.DataFrame({"first": list(first), "second": list(second)})
+    pool = pl.concat([texts["first"], texts["second"]]).cast(pl.Categorical)
+    shared = pl.DataFrame({"first": pool[:9000], "second": pool[9000:]})
+    shared = pl.concat([shared[:5000], shared[5000:]], rechunk=chunks == 1)
+    y = rng.integers(0, 2, 9000)
+    for frame in (shared, shared[3:8998], shared[:0], texts.with_columns(pl.all().cast(pl.Categorical))):
+        table = read_polars(frame)
+        table.validate(full=True)
+        assert pl.from_arrow(table).cast(pl.String).equals(frame.cast(pl.String))
+    model = bk.NaiveBayes().fit(texts, y)
+    assert bk.NaiveBayes().fit(shared, y).model_.digest == model.model_.digest
+    assert model.predict_proba(shared).tobytes() == model.predict_proba(texts).tobytes()

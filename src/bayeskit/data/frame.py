@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bayeskit.arrays import Frame, TableLike
 from bayeskit.errors import InputError
 
 KINDS = ("pyarrow", "pandas", "polars")
+SPARSE = 8  # rows at least for each category of Polars that is looked up
 NO_TEX = "tex2jax_ignore mathjax_ignore"  # classes whose text notebooks do not typeset
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
@@ -53,6 +55,44 @@ def convert_frame(table: pa.Table, kind: str) -> Frame:
         }
         return frame.with_columns(polars.col(n).cast(polars.Enum(list(values))) for n, values in levels.items())
     return table
+
+
+def read_polars(X: Any) -> pa.Table:
+    """A frame of Polars in Arrow; its categories by the numbers it has for them, which it would look up row by row."""
+    import polars
+
+    names = [name for name, kind in X.schema.items() if kind == polars.Categorical]
+    if not names:
+        return pa.table(X)
+    table = pa.table(X.with_columns(polars.col(names).to_physical()))
+    for name, field in zip(names, pa.table(X.select(names).clear()).schema, strict=True):
+        place, chunks = table.schema.get_field_index(name), table[name].chunks
+        numbers = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.uint32())
+        found = _dictionary(X[name], numbers, field.type)
+        if found is None:
+            table = table.set_column(place, field, pa.table(X.select(name))[name])
+        else:
+            table = table.set_column(place, field.with_type(found.type), found)
+    return table
+
+
+def _dictionary(values: Any, numbers: pa.Array, kind: pa.DictionaryType) -> pa.DictionaryArray | None:
+    """Categories of Polars by their numbers; None where these have gaps, as those of a pool of many columns may."""
+    low, high = pc.min_max(numbers).as_py().values()
+    if low is None or high - low > len(numbers) // SPARSE:
+        return None
+    place, begin, step = np.full(high - low + 1, -1), 0, 4096  # a row of each category; most occur early
+    while begin < len(numbers) and place.min() < 0:
+        part = numbers.slice(begin, step)
+        rows = np.flatnonzero(part.is_valid().to_numpy(zero_copy_only=False))
+        place[part.drop_null().to_numpy() - low] = begin + rows
+        begin, step = begin + step, 8 * step
+    if place.min() < 0:
+        return None
+    names = values.gather(place.tolist()).cast(str).to_list()
+    codes = pc.subtract(numbers, pa.scalar(low, numbers.type)) if low else numbers
+    texts = pa.array(names, kind.value_type)  # as many as there are numbers from the least to the greatest
+    return pa.DictionaryArray.from_arrays(codes, texts, ordered=kind.ordered, safe=False)
 
 
 def visible(text: str) -> str:

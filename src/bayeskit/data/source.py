@@ -24,6 +24,7 @@ from bayeskit.data.frame import (
     is_pandas_frame,
     is_sparse_matrix,
     package_of,
+    read_polars,
     written_out,
 )
 from bayeskit.data.matrix import Matrix, Sparse
@@ -145,7 +146,7 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
 def _import(X: object) -> pa.Table:
     """A table from whoever speaks Arrow's interface; what Polars makes is sound by its own making."""
     if package_of(X) == "polars":
-        return pa.table(X)
+        return read_polars(X)
     what = f"the {type(X).__name__}"
     with name_damage(what):
         reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)

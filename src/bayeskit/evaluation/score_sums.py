@@ -82,7 +82,8 @@ class ScoreSums:
         wide = max(known, int(done.max(initial=0)) + 1)
         mine = self._wide(wide)
         # As ``sum_cells``, by group, class and cell of equal width, the top probability last: (G, K + 1, FIELDS, BINS).
-        cells = _core.reliability_sums(np.ascontiguousarray(rows.proba), rows.best, codes, rows.weights, g, groups, BINS)
+        proba = np.ascontiguousarray(rows.proba)
+        cells = _core.reliability_sums(proba, rows.best, codes, rows.weights, g, groups, BINS)
 
         cell = (g * k + codes) * wide + done
         _add_at(mine.confusion, cell, w)
