@@ -118,8 +118,11 @@ class Term:
         if size is None:
             return cls((column,), value)
         low, high = reach(x, value)
-        near = value if np.isinf(high) else where(x > high, -np.inf, value)
-        near = near if np.isinf(low) else where(x < low, -np.inf, near)
+        if low == -high:
+            near = value if np.isinf(high) else where(np.abs(x) > high, -np.inf, value)
+        else:
+            near = value if np.isinf(high) else where(x > high, -np.inf, value)
+            near = near if np.isinf(low) else where(x < low, -np.inf, near)
         return cls((column,), near, Tail(0.0, size, where(size > OVERFLOW, 0.0, value)))
 
     @staticmethod

@@ -26,6 +26,8 @@ class Dialect:
     longest: int = 10**9  # bytes of a name
     columns: int = 100_000  # of a SELECT
     inputs: int = 1000  # columns of a model beyond which planning takes minutes
+    false: str = "FALSE"
+    lists: bool = True  # whether [a, b] is a list, and l[1] its first
 
     def identifier(self, name: str) -> str:
         """A name, quoted."""
@@ -147,6 +149,8 @@ class Dialect:
 class Relational(Dialect):
     """Engines without lists, where a sum over constants is a subquery."""
 
+    lists: bool = False
+
     def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
         lines = [[self.number(c), self.number(w)] for c, w in zip(centre, log_weight, strict=True)]
         one = f"k.w - {self.number(0.5)} * {self.square(f'(({y} - k.c) * {self.number(precision)})')}"
@@ -166,6 +170,7 @@ class Sqlite(Relational):
     fence: str = " LIMIT -1"
     columns: int = 1900
     inputs: int = 1900
+    false: str = "0"
 
     def largest(self, each: Sequence[str], name: str = "max") -> str:
         return super().largest(each, name)
@@ -243,6 +248,7 @@ class Spark(Dialect):
     name: str = "spark"
     text_type: str = "STRING"
     fence: str = ""
+    lists: bool = False
 
     def identifier(self, name: str) -> str:
         super().identifier(name)

@@ -22,7 +22,7 @@ from bayeskit.targets.dialect import dialect as dialect_of
 from bayeskit.targets.expand import expand, log_posterior
 from bayeskit.targets.onnx import onnx
 from bayeskit.targets.scripts import javascript, python
-from bayeskit.targets.sql import MANY, Writer
+from bayeskit.targets.sql import Writer, any_of
 
 COMMENTS = {"sql": "--", "javascript": "//", "python": "#"}  # how each text begins one
 TARGETS = (*COMMENTS, "onnx")
@@ -83,7 +83,7 @@ class Selection:
             names = [sql.text(column.name) for column in self.program.columns]
             each = [_choose("best", [f"r{j}_{c}" for c in range(k)]) for j in range(len(said))]
             named.append((REASONS, sql.rank(list(zip(names, each, strict=True)), self.reasons)))
-        bad = _any([f"({b})" for b in writer.bad])
+        bad = any_of([f"({b})" for b in writer.bad])
         if bad:
             _level(writer, 2).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")  # codes are of level 1
         for name, text in named:
@@ -127,14 +127,6 @@ def _odds(score: Value, k: int) -> Symbol:
     return Symbol("stack", *(one[c] - logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
 
 
-def _any(conditions: Sequence[str]) -> str:
-    """Whether one of them holds, by halves: parsers go only so deep."""
-    half = len(conditions) // 2
-    if len(conditions) > MANY:
-        return f"({_any(conditions[:half])} OR {_any(conditions[half:])})"
-    return f"({' OR '.join(conditions)})" if conditions else ""
-
-
 def _level(writer: Writer, number: int) -> list[str]:
     return writer.level_of(number).columns
 
@@ -166,7 +158,7 @@ def _choose(place: str, texts: Sequence[str]) -> str:
 
 def _assemble(writer: Writer, first: Sequence[str], source: str, answers: Sequence[str]) -> str:
     """The levels, each with the columns that a later one asks for."""
-    fence, levels = writer.sql.fence, [first, *(level.columns for level in writer.levels[1:])]
+    fence, levels = writer.sql.fence, [first, *(level.select() for level in writer.levels[1:])]
     made = {column.rsplit(" AS ", 1)[1]: i for i, columns in enumerate(levels) for column in columns}
     wanted, parts = _names(answers) & made.keys(), []
     for i in range(len(levels) - 1, 0, -1):

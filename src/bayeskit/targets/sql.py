@@ -15,6 +15,7 @@ from bayeskit.portable.program import InputColumn, Program, Unportable
 from bayeskit.portable.symbol import Step, Steps, Table, Value
 from bayeskit.targets.alike import arguments
 from bayeskit.targets.dialect import ABOVE, LOG_ZERO, Dialect, bound, deviance, held, is_number, stirling, truth
+from bayeskit.targets.guards import Guards, guards_of, is_null_where_missing, is_rare
 from bayeskit.targets.trees import pack, select_shares
 
 FEW = 24  # lines of a table that are written as CASE; longer ones are joined
@@ -32,6 +33,12 @@ class Level:
     columns: list[str] = field(default_factory=list)
     joins: list[str] = field(default_factory=list)
     views: dict[str, list[str]] = field(default_factory=dict)  # of the level before, by the alias they are joined as
+    lists: dict[str, tuple[str, list[str]]] = field(default_factory=dict)  # of what is rare, by the condition: a name
+
+    def select(self) -> list[str]:
+        """All that it adds."""
+        lists = ((test, f"[{', '.join(texts)}]", name) for test, (name, texts) in self.lists.items())
+        return [*self.columns, *(f"{_only(test, text)} AS {name}" for test, text, name in lists)]
 
 
 class Writer:
@@ -47,7 +54,9 @@ class Writer:
         self.joined: dict[tuple[int, str], str] = {}  # alias of a table joined at a level by an index
         self.codes: dict[int, str] = {}  # names of the codes of columns
         self.bad: list[str] = []
-        self.guards: list[tuple[int, bool] | None] = []
+        self.guards: list[Guards] = []
+        self.rare: set[int] = set()  # steps asked for only where all classes are impossible
+        self.kept: set[int] = set()  # steps that have columns of their own
 
     # -- columns ----------------------------------------------------------------------------------
 
@@ -63,7 +72,7 @@ class Writer:
         if column.numeric:
             x = self.sql.cast(name, "number")
             nan, infinite = self.sql.finite(f"x{j}")
-            self.bad.append(f"x{j} IS NOT NULL AND {infinite}")
+            self.bad.append(infinite)
             return x if nan == "0" else f"CASE WHEN {self.sql.finite(x)[0]} THEN NULL ELSE {x} END"
         families = {family for family, _ in column.keys} & {BOOL, NUMBER, TEXT}
         if len(families) > 1:
@@ -122,11 +131,12 @@ class Writer:
         """The expressions of some symbols, and the level at which they can be computed."""
         places = [self.steps.add(root) for root in roots]
         made = self.steps.made
-        uses = [0] * len(made)
-        for step in made:
-            for i in arguments(step):
-                uses[i] += 1
         self.guards = guards_of(made, places)
+        self.rare = {i for i, guards in enumerate(self.guards) if any(is_rare(made, guard) for guard in guards)}
+        uses = [0] * len(made)
+        for user, step in enumerate(made):
+            for i in arguments(step):
+                uses[i] += i in self.rare or user not in self.rare
         for i, step in enumerate(made):
             self.texts[i], self.at[i] = self._step(step)
             plain = step[0] in ("number", "code", "constant")
@@ -138,25 +148,28 @@ class Writer:
     def _name(self, i: int) -> tuple[int, str]:
         """The level and the name of a step of one number, which gets a column if it has none."""
         if not self.texts[i][0].replace("_", "").isalnum():
-            self._keep(i)
+            self._keep(i, alone=True)
         return self.at[i], self.texts[i][0]
 
-    def _keep(self, i: int) -> None:
-        """Give a step columns of its own, computed only where it is asked for."""
-        level, texts, guard = self.at[i], self.texts[i], self.guards[i]
-        if guard is not None and len(self.texts.get(guard[0], ())) == 1:
-            test, level = self.texts[guard[0]][0], max(level, self.at[guard[0]])
-            test = (
-                test
-                if guard[1]
-                else f"NOT coalesce({test}, FALSE)"
-                if self.sql.name != "sqlite"
-                else f"NOT coalesce({test}, 0)"
-            )
-            texts = tuple(f"CASE WHEN {test} THEN {text} END" for text in texts)
+    def _keep(self, i: int, alone: bool = False) -> None:
+        """Give a step columns of its own, computed only where it is asked for; what is rare shares a list."""
+        level, texts = self.at[i], self.texts[i]
+        self.kept.add(i)
+        guards = [guard for guard in self.guards[i] if len(self.texts.get(guard[0], ())) == 1]  # not by class
+        test = ""
+        if guards:
+            condition, holds = guards[-1]
+            test, level = self.texts[condition][0], max(level, self.at[condition])
+            test = test if holds else f"NOT coalesce({test}, {self.sql.false})"
+        after, self.at[i] = self.level_of(level + 1), level + 1
+        if i in self.rare and self.sql.lists and not alone:
+            name, held = after.lists.setdefault(test, (f"s{i}", []))
+            self.texts[i] = tuple(f"{name}[{len(held) + c}]" for c in range(1, len(texts) + 1))
+            held.extend(texts)
+            return
         names = tuple(f"s{i}" if len(texts) == 1 else f"s{i}_{c}" for c in range(len(texts)))
-        self.level_of(level + 1).columns.extend(f"{t} AS {n}" for t, n in zip(texts, names, strict=True))
-        self.texts[i], self.at[i] = names, level + 1
+        after.columns.extend(f"{_only(test, t)} AS {n}" for t, n in zip(texts, names, strict=True))
+        self.texts[i] = names
 
     def _step(self, step: Step) -> tuple[Text, int]:
         op, *args = step
@@ -181,6 +194,11 @@ class Writer:
             return self._kernels(args[0], args[1])
         if op == "forest":
             return self._trees(args[0], args[1:])
+        if op == "add":
+            return self._sum(args)
+        if op == "where" and is_null_where_missing(self.steps.made, *args):
+            level, default = self.at[args[2]], self.texts[args[1]][0]
+            return tuple(f"coalesce({text}, {default})" for text in self.texts[args[2]]), level
         if op in REPEATING:
             for i in args:
                 if max(map(len, self.texts[i])) > SHORT and self.steps.made[i][0] != "constant":
@@ -207,6 +225,27 @@ class Writer:
         if op == "logsum":
             return self._logsums([[row[c] for row in rows] for c in range(wide)], level)
         return tuple(self._simple(op, [row[c] for row in rows]) for c in range(wide)), level
+
+    def _sum(self, args: Sequence[int]) -> tuple[Text, int]:
+        """A sum; whether a term is log 0 in all classes is asked once, not by class."""
+        made, tests, terms = self.steps.made, list[int](), list[int]()
+        for arg in args:
+            i = arg
+            while made[i][0] == "where" and made[made[i][2]] == ("constant", -np.inf) and i not in self.kept:
+                _, test, _, i = made[i]
+                tests.append(test)
+            terms.append(i)
+        if any(len(self.texts[test]) > 1 for test in tests):
+            tests, terms = [], list(args)
+        level = max(self.at[i] for i in (*tests, *terms))
+        given = [self.texts[i] for i in terms]
+        wide = max(map(len, given))
+        rows = [text if len(text) > 1 else text * wide for text in given]
+        sums = [self._simple("add", [row[c] for row in rows]) for c in range(wide)]
+        if not tests:
+            return tuple(sums), level
+        lost = any_of([truth(self.texts[test][0]) for test in tests])
+        return tuple(f"(CASE WHEN {lost} THEN {self.sql.number(LOG_ZERO)} ELSE {text} END)" for text in sums), level
 
     def _number(self, value: float) -> str:
         if value != value:
@@ -329,53 +368,22 @@ class Writer:
         }[op]
 
 
+def _only(condition: str, text: str) -> str:
+    """An expression, where a condition holds if there is one."""
+    return f"CASE WHEN {condition} THEN {text} END" if condition else text
+
+
+def any_of(conditions: Sequence[str]) -> str:
+    """Whether one of them holds, by halves: parsers go only so deep."""
+    half = len(conditions) // 2
+    if len(conditions) > MANY:
+        return f"({any_of(conditions[:half])} OR {any_of(conditions[half:])})"
+    return f"({' OR '.join(conditions)})" if conditions else ""
+
+
 INFIX = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "eq": "="}
 REPEATING = (
-    "floor",
-    "min",
-    "max",
-    "log",
-    "log1p",
-    "exp",
-    "square",
-    "deviance",
-    "stirling",
-    "logsum",
-    "together",
-    "largest",
-    "least",
-    "peak",
-)
+    "floor", "min", "max", "log", "log1p", "exp", "square", "deviance", "stirling", "logsum", "together", "largest",
+    "least", "peak",
+)  # fmt: skip
 CONDITIONS = ("lt", "le", "eq", "and", "or", "not", "missing")
-
-
-def guards_of(made: Sequence[Step], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
-    """Of each step the condition under which alone it is asked for, and whether it must hold; None if there is none."""
-    paths: list[tuple[tuple[int, bool], ...] | None] = [None] * len(made)
-
-    def reach(i: int, path: tuple[tuple[int, bool], ...]) -> None:
-        known = paths[i]
-        if known is None:
-            paths[i] = path
-            return
-        same = 0
-        while same < min(len(known), len(path)) and known[same] == path[same]:
-            same += 1
-        paths[i] = known[:same]
-
-    for i in roots:
-        reach(i, ())
-    for i in range(len(made) - 1, -1, -1):
-        path = paths[i]
-        if path is None:
-            continue
-        if made[i][0] == "where":
-            test, one, other = made[i][1:]
-            reach(test, path)
-            simple = made[test][0] in ("constant", "missing")
-            reach(one, path if simple else (*path, (test, True)))
-            reach(other, path if simple else (*path, (test, False)))
-        else:
-            for a in arguments(made[i]):
-                reach(a, path)
-    return [path[-1] if path else None for path in paths]
