@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from html import escape
 from typing import Any, BinaryIO
-from xml.sax.saxutils import escape
 
 import pyarrow as pa
 
@@ -346,4 +346,4 @@ def _text(text: str, style: str = "") -> str:
     if len(text) > LONGEST:
         raise InputError(f"a cell of a sheet holds at most {LONGEST:,} characters, and one text has {len(text):,}")
     whole = CONTROLS.sub(lambda sign: f"_x{ord(sign[0]):04X}_", text)
-    return f'<c t="inlineStr"{style}><is><t xml:space="preserve">{escape(whole)}</t></is></c>'
+    return f'<c t="inlineStr"{style}><is><t xml:space="preserve">{escape(whole, quote=False)}</t></is></c>'

@@ -22,7 +22,6 @@ from bayeskit.engines.engine import MOST, answering
 from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
 from bayeskit.engines.xlsx import write_xlsx
-from bayeskit.ensemble.on_executors import PoolAnswers
 from bayeskit.errors import InputError, warn
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -61,6 +60,7 @@ def predict_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior:
 
 def _pool_on_executors(pool: object, answers: Answers, prior: PriorLike) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """What executors, which have no scikit-learn, need to answer as a pool does."""
+    from bayeskit.ensemble.on_executors import PoolAnswers
     from bayeskit.estimators.auto import AutoBayes
 
     if not isinstance(pool, AutoBayes) or answers.reasons or answers.evidence:

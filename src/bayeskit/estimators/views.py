@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 import bayeskit
 from bayeskit.arrays import Array, ColumnNames, Float, LabelsLike, NamesLike, PriorLike, TableLike, WeightsLike
 from bayeskit.estimators.docstrings import document
-from bayeskit.evaluation.evaluate import evaluate
-from bayeskit.evaluation.methods import AsFitted
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.probability_table import ProbabilityTable, level_probabilities
 from bayeskit.explain.words import word_probabilities
@@ -38,6 +36,9 @@ class Surface(ClassifierMixin):
     def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
         """The share of rows that are predicted right."""
         if isinstance(y, str):
+            from bayeskit.evaluation.evaluate import evaluate  # 0.1 s that no other method needs
+            from bayeskit.evaluation.methods import AsFitted
+
             check_is_fitted(self)
             return float(evaluate(self, X, y, AsFitted(), sample_weight=sample_weight).accuracy)
         return float(super().score(X, y, sample_weight))
