@@ -27,6 +27,7 @@ class Dialect:
     columns: int = 100_000  # of a SELECT
     inputs: int = 1000  # columns of a model beyond which planning takes minutes
     false: str = "FALSE"
+    once: str = "AS MATERIALIZED"  # of a common table that is worked out once, however often it is read
     lists: bool = True  # whether [a, b] is a list, and l[1] its first
 
     def identifier(self, name: str) -> str:
@@ -248,6 +249,7 @@ class Spark(Dialect):
     name: str = "spark"
     text_type: str = "STRING"
     fence: str = ""
+    once: str = "AS"
     lists: bool = False
 
     def identifier(self, name: str) -> str:

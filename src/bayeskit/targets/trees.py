@@ -45,9 +45,10 @@ def select_shares(node: Forest, dialect: Dialect, name: str, source: str, packed
     ways = [("0", "c", one), ("1", "c + 1", one), ("2", "c", "f"), ("2", "c + 1", f"{one} - f")]
     arcs = " UNION ALL ".join(f"SELECT d, i * 3 + {k} AS k, {n} AS n, {p} AS p FROM {name}_n" for k, n, p in ways)
     made = [
-        f"{name}_n AS ({dialect.long(nodes)})",
-        f"{name}_l AS ({dialect.long(leaves)})",
-        f"{name}_a AS (SELECT a.d, a.k, a.n, a.p, b.j, b.m FROM ({arcs}) AS a LEFT JOIN {name}_n AS b ON b.i = a.n)",
+        f"{name}_n {dialect.once} ({dialect.long(nodes)})",
+        f"{name}_l {dialect.once} ({dialect.long(leaves)})",
+        f"{name}_a {dialect.once} "
+        f"(SELECT a.d, a.k, a.n, a.p, b.j, b.m FROM ({arcs}) AS a LEFT JOIN {name}_n AS b ON b.i = a.n)",
         f"{name}_t AS ({dialect.long({'n': node.roots.tolist()})})",
         f"{name}_0 AS (SELECT r.r, t.n, {one} AS p, b.j, b.m FROM (SELECT DISTINCT {packed} AS r FROM {source}) AS r "
         f"CROSS JOIN {name}_t AS t LEFT JOIN {name}_n AS b ON b.i = t.n)",
