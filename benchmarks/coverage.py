@@ -7,6 +7,7 @@ are asked about 20,000 fresh rows.
 
     python benchmarks/coverage.py [--model knn] [--folds 0] [--rows 100 300] [--repeats 200]
     python benchmarks/coverage.py --tables   # balanced accuracy alone, ten times as fast
+    python benchmarks/coverage.py --cells    # calibration errors by cells and parts of the Brier score alone, likewise
 """
 
 from __future__ import annotations
@@ -20,19 +21,35 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 import bayeskit as bk
-from bayeskit.evaluation.areas import CELLS, cells
+from bayeskit.evaluation.areas import ScoreHistogram
 from bayeskit.evaluation.confusion import against_rest, f1
 from bayeskit.evaluation.out_of_fold import Repeat
 from bayeskit.evaluation.recalibration import debiased_square
+from bayeskit.evaluation.score import PredictedRows
+from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
 LINES = ("calibration_slope", "calibration_intercept")
-MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc", *LINES)
+CELLED = ("ece", "ece_classwise", "brier_reliability", "brier_resolution")
+MEASURES = (
+    "accuracy",
+    "balanced_accuracy",
+    "mcc",
+    "kappa",
+    "f1",
+    "log_loss",
+    "brier",
+    "ece_l2",
+    "auc",
+    *LINES,
+    *CELLED,
+)
 BY_BOOTSTRAP = ("accuracy", "log_loss", "brier")
 BIASES = ("auc", "auc_by_fold", "ece", "ece_debiased", "ece_l2")
 ROWS, LEAST = (100, 300, 1000), -700.0
@@ -57,14 +74,23 @@ class Design:
     def __str__(self) -> str:
         return f"{self.rows} rows, {self.classes} classes, {'8 %' if self.rare else 'balanced'}"
 
+    @property
+    def share(self) -> np.ndarray:
+        """Of the classes: (K,)."""
+        if not self.rare:
+            return np.full(self.classes, 1 / self.classes)
+        return np.append(np.full(self.classes - 1, 0.92 / (self.classes - 1)), 0.08)
+
+    @property
+    def uncertainty(self) -> float:
+        """What always saying the shares would score."""
+        return 1 - float((self.share**2).sum())
+
     def draw(self, rng: np.random.Generator, rows: int) -> Table:
         """Rows with at least three of each class, fewer of which cannot be cross-validated."""
-        share = np.full(self.classes, 1 / self.classes)
-        if self.rare:
-            share = np.append(np.full(self.classes - 1, 0.92 / (self.classes - 1)), 0.08)
-        y = rng.choice(self.classes, rows, p=share)
+        y = rng.choice(self.classes, rows, p=self.share)
         while np.bincount(y, minlength=self.classes).min() < 3:
-            y = rng.choice(self.classes, rows, p=share)
+            y = rng.choice(self.classes, rows, p=self.share)
         centre = (
             APART * np.eye(COLUMNS)[: self.classes] if self.classes > 2 else np.outer([0, APART / 2], np.ones(COLUMNS))
         )
@@ -103,6 +129,8 @@ class Truth:
         p /= p.sum(axis=1, keepdims=True)
         best, mine = np.argmax(joint, axis=1), p[row, y]
         table = np.bincount(y * k + best, minlength=k * k).reshape(k, k).astype(float)
+        logs = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+        ranks = ScoreHistogram.empty(1, k).update(y, logs, np.ones(n), np.zeros(n, dtype=np.int64))
         scores = {
             "accuracy": np.trace(table) / n,
             "balanced_accuracy": np.mean(np.diagonal(table) / table.sum(axis=1)),
@@ -111,13 +139,13 @@ class Truth:
             "f1": f1(against_rest(table, k - 1)),
             "log_loss": -np.log(np.maximum(mine, 1e-15)).mean(),
             "brier": (np.einsum("ij,ij->i", p, p) - 2 * mine + 1).mean(),
-            "auc": np.mean([_area(joint, y, c) for c in range(k if k > 2 else 1)]),
+            "auc": np.mean([ranks.area(c)[0] for c in range(k)]),
         }
         for name, value in scores.items():
             self.found.setdefault(name, []).append(float(value))
         self.top.append(p[row, best])
         self.right.append(best == y)
-        self.logs.append(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        self.logs.append(logs)
         self.labels.append(y)
 
     def mean(self) -> dict[str, float]:
@@ -132,16 +160,15 @@ class Truth:
         whole = Repeat(np.exp(logs), np.zeros(len(y), dtype=np.int64), None, logs)
         rows = Rows(y, ones, np.arange(logs.shape[1]))
         out |= {name: SCORES[name].of_repeat(rows, whole, rows.counted) for name in LINES}
+        out |= cells_truth(whole.proba, y)
         return out | {"auc_by_fold": out["auc"], "ece": width, "ece_debiased": width, "ece_l2": max(square, 0.0) ** 0.5}
 
 
-def _area(joint: np.ndarray, y: np.ndarray, c: int) -> float:
-    """From fine bins of log-odds, which a sort would take longer for."""
-    others = np.delete(joint, c, axis=1)
-    odds = joint[:, c] - (others[:, 0] if others.shape[1] == 1 else np.logaddexp(others[:, 0], others[:, 1]))
-    place = (y == c) * CELLS + cells(odds)
-    rest, mine = np.bincount(place, minlength=2 * CELLS).reshape(2, CELLS)
-    return float(mine @ (np.cumsum(rest) - rest / 2)) / float(mine.sum() * rest.sum())
+def _chance(table: np.ndarray) -> float:
+    """What chance adds to the reliability and the resolution of a class: (FIELDS, BINS)."""
+    rows, came = table[0], table[2]
+    share = came / np.maximum(rows, 1)
+    return float((rows * share * (1 - share) / np.maximum(rows - 1, 1)).sum() / rows.sum())
 
 
 @dataclass(frozen=True)
@@ -210,6 +237,36 @@ def of_tables(design: Design, repeats: int, folds: int, seed: int) -> float:
     return float(np.mean(held))
 
 
+def of_cells(design: Design, model: str, repeats: int, folds: int, seed: int) -> dict[str, float]:
+    """The share of the intervals of calibration errors and parts of the Brier score that hold the truth."""
+    rng = np.random.default_rng([seed, design.rows, design.classes, design.rare])
+    judge = Judge(model, design, design.draw(rng, FRESH_TABLES))
+    held: dict[str, list[bool]] = {}
+    for _ in range(repeats):
+        x, y = design.draw(rng, design.rows)
+        fold = _dealt(rng, y, folds)
+        each = [slice(f, None, folds) for f in range(folds)]
+        joint = np.concatenate([judge.joint(x[fold != f], y[fold != f], some) for f, some in enumerate(each)])
+        label = np.concatenate([judge.fresh[1][some] for some in each])
+        truth = cells_truth(softmax(joint, axis=1), label)
+        found = bk.evaluate(MODELS[model](), x, y, bk.CrossValidation(fold))
+        for name, true in truth.items():
+            interval = found.interval(name)
+            held.setdefault(name, []).append(interval.low <= true <= interval.high)
+        parts = found.frame("pyarrow", of="brier").to_pylist()[0]
+        held.setdefault("uncertainty", []).append(parts["low"] - 1e-9 <= design.uncertainty <= parts["high"] + 1e-9)
+    return {name: float(np.mean(each)) for name, each in held.items()}
+
+
+def cells_truth(proba: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Of many rows, without what chance adds to a square."""
+    sums = ScoreSums.of(PredictedRows(y, proba))
+    out = {name: float(SCORES[name].of_sums(sums)[0]) for name in CELLED}
+    for name in ("brier_reliability", "brier_resolution"):
+        out[name] = max(out[name] - sum(_chance(table) for table in sums.each[0]), 0.0)
+    return out
+
+
 LeaderboardEntry = dict[str, float]
 
 
@@ -258,6 +315,19 @@ def main(given: argparse.Namespace) -> None:
         found |= {"mean": float(np.mean([*found.values()])), "least": min(found.values())}
         shown("coverage", {name: {"balanced_accuracy": share} for name, share in found.items()}, ".1%")
         return
+    if given.cells:
+        every: dict[str, dict[str, float]] = {}
+        for design in designs():
+            if design.rows in given.rows:
+                every[str(design)] = of_cells(design, given.model, given.repeats, given.folds, given.seed)
+                print(design, {n: round(c, 3) for n, c in every[str(design)].items()}, flush=True)
+        names = list(next(iter(every.values())))
+        every |= {
+            how: {n: float(of([e[n] for e in every.values()])) for n in names}
+            for how, of in (("mean", np.mean), ("least", np.min))
+        }
+        shown("coverage", every, ".1%")
+        return
     coverage, shares, bias = {}, {}, {}
     for design in designs():
         if design.rows not in given.rows:
@@ -282,5 +352,6 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tables", action="store_true", help="balanced accuracy of naive Bayes alone")
+    parser.add_argument("--cells", action="store_true", help="calibration errors by cells and parts of the Brier score")
     warnings.simplefilter("ignore")
     main(parser.parse_args())

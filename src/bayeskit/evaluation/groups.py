@@ -58,6 +58,8 @@ def difference(name: str, mine: Measures, rest: Measures) -> Difference:
     value = a - b
     if mine.grouped:
         return _by_folds(name, value, mine, rest)
+    if SCORES[name].chance_adds:
+        return Difference(value, np.nan, np.nan, np.nan, "no test: chance adds more to the smaller group")
     one, other = group_interval(name, mine), group_interval(name, rest)
     if min(_rows(mine), _rows(rest)) < FEW:
         return Difference(value, np.nan, np.nan, np.nan, f"no test: fewer than {FEW} rows")

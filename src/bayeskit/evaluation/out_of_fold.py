@@ -10,9 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
+from bayeskit.evaluation.gaps import Gaps
 from bayeskit.evaluation.recalibration import Line, class_lines
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, best_class, mass_bins, sum_cells
+from bayeskit.numerics.rates import BINS, best_class, mass_bins, sum_cells, width_bins
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,35 @@ class OutOfFold:
     def _lines(self, sloped: bool) -> list[Line]:
         first = self.repeats[0]
         return repeat_lines(sloped, self.rows, first, (first.fold >= 0) & self.rows.counted)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Of the probability of each class to what came true, by the first division."""
+        proba, came, weights = self._judged
+        return Gaps.of(width_bins(proba), BINS, proba, came, weights)
+
+    @cached_property
+    def apart(self) -> Gaps:
+        """Of the share of each class to what came true in the same cells: resolution is what these are squared."""
+        proba, came, weights = self._judged
+        share = np.broadcast_to(weights @ came / weights.sum(), proba.shape)
+        return Gaps.of(width_bins(proba), BINS, share, came, weights)
+
+    @cached_property
+    def top_gaps(self) -> Gaps:
+        """Of the top probability to whether that class came true."""
+        proba, came, weights = self._judged
+        row, best = np.arange(len(proba)), best_class(proba)
+        top = proba[row, best][:, None]
+        return Gaps.of(width_bins(top), BINS, top, came[row, best][:, None], weights)
+
+    @property
+    def _judged(self) -> tuple[Float, Bool, Float]:
+        """Probabilities of the rows of the first division, whether they came true, (n, K) both, and weights: (n,)."""
+        first = self.repeats[0]
+        mask = (first.fold >= 0) & self.rows.counted
+        proba = first.proba[mask]
+        return proba, self.rows.codes[mask][:, None] == np.arange(proba.shape[1]), self.rows.weights[mask]
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""

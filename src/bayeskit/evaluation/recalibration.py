@@ -13,6 +13,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.numerics.rates import BINS, LEVEL, Interval, effective
 
+LARGEST = 2.0  # sum over classes of a share of rows times a gap, or its square
 MOST = float(np.log(1e15))  # log-odds beyond are cut, as probabilities are in log_loss
 
 
@@ -28,10 +29,19 @@ def debiased_gap(table: Float) -> float:
     weight, gap, came, rows = _cells(table)
     if not len(weight):
         return float("nan")
-    deviation = np.sqrt(came * (1 - came) / rows)
-    ratio = np.divide(gap, deviation, out=np.full(len(gap), np.inf), where=deviation > 0)
-    folded = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + gap * (1 - 2 * ndtr(-ratio))
+    folded = folded_mean(gap, np.sqrt(came * (1 - came) / rows))
     return max(0.0, float(weight @ (2 * gap - folded)) / float(weight.sum()))
+
+
+def folded_mean(mean: Float, deviation: Float) -> Float:
+    """E|x| of normal x.
+
+    >>> folded_mean(np.array([0.0, 3.0]), np.array([1.0, 0.0])).round(4).tolist()
+    [0.7979, 3.0]
+    """
+    ratio = np.divide(np.abs(mean), deviation, out=np.full(len(mean), np.inf), where=deviation > 0)
+    out: Float = deviation * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + np.abs(mean) * (1 - 2 * ndtr(-ratio))
+    return out
 
 
 def debiased_square(table: Float) -> float:
@@ -50,9 +60,8 @@ def debiased_square(table: Float) -> float:
 def square_interval(table: Float) -> Interval:
     """Of the root of the mean squared gap θ: T = Σ s g² of shares s is about c χ²_ν(θ/c), with cν = A = Σ s v.
 
-    c = (Σ (sv)² + 2rθ) / (A + 2θ) gives T its variance 2 Σ (sv)² + 4rθ, where r is the mean of sv over cells by
-    s (g² + v): gaps lie where a model is too sure, chance elsewhere. The ends are the θ for which what was seen is the
-    97.5 % and 2.5 % point. There is none where many rows have one probability below 1: shares are by chance.
+    T has the variance 2 Σ (sv)² + 4rθ, where r is the mean of sv over cells by s (g² + v): gaps lie where a model is
+    too sure, chance elsewhere. There is none where many rows have one probability below 1: shares are by chance.
     """
     share, gap, variance = _shares_and_gaps(table)
     if not len(share) or not (variance > 0).any():
@@ -62,20 +71,33 @@ def square_interval(table: Float) -> Interval:
         return no_interval("many rows have the same probability")
     part, seen = share * variance, float(share @ gap**2)
     chance, square = float(part.sum()), float(part @ part)
-    own = (float((part * share) @ gap**2) + square) / (seen + chance)
-
-    def below(root: float) -> float:
-        """P(T < seen) where the calibration error is ``root``."""
-        c = (square + 2 * own * root**2) / (chance + 2 * root**2)
-        return float(chndtr(seen / c, chance / c, root**2 / c))
-
-    low, high = (_crossing(below, point) for point in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    low, high = np.sqrt(square_ends(seen, chance, square, float((part * share) @ gap**2))).tolist()
     return Interval(low, high, "noncentral chi-squared")
 
 
-def _crossing(falling: Callable[[float], float], point: float) -> float:
-    """Where a function that falls from 0 to 1 has a value; 0 where it is below it from the start."""
-    low, high = 0.0, 1.0
+def square_ends(seen: float, chance: float, among: float, noise: float) -> tuple[float, float]:
+    """The θ for which T = ``seen`` is the 97.5 % and 2.5 % point, where T is about c χ²_ν(θ/c) and cν = ``chance``.
+
+    c gives T the variance 2 ``among`` + 4rθ, where r = (``noise`` + among) / (seen + chance).
+    """
+    own = (noise + among) / (seen + chance)
+
+    def below(root: float) -> float:
+        """P(T < seen) where θ is the square of ``root``."""
+        c = (among + 2 * own * root**2) / (chance + 2 * root**2)
+        return float(chndtr(seen / c, chance / c, root**2 / c))
+
+    low, high = crossings(below, LARGEST**0.5)
+    return low**2, high**2
+
+
+def crossings(falling: Callable[[float], float], high: float) -> tuple[float, float]:
+    """Where a function that falls from 1 to 0 at ``high`` is 97.5 % and 2.5 %; 0 where it is less from the start."""
+    return _crossing(falling, (1 + LEVEL) / 2, high), _crossing(falling, (1 - LEVEL) / 2, high)
+
+
+def _crossing(falling: Callable[[float], float], point: float, high: float) -> float:
+    low = 0.0
     if falling(low) <= point:
         return low
     while high - low > 1e-9:

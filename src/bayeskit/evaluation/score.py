@@ -39,6 +39,7 @@ class Score(ABC):
     percent: ClassVar[bool] = False  # whether it is a share, to be read in percent
     headline: ClassVar[bool] = False  # whether it is in short tables and on the first cards of a report
     no_interval: ClassVar[str] = "none was shown to hold the truth"  # why, where ``interval`` is not overridden
+    chance_adds: ClassVar[bool] = False  # so that it may lie above its interval, and more so in fewer rows
     needs: ClassVar[str] = ""  # the argument of evaluate it is known after, "costs" or "reject"
     needs_folds: ClassVar[bool] = False  # whether it compares rows that met the same model
 

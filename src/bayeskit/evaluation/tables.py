@@ -9,6 +9,8 @@ import numpy as np
 
 from bayeskit.arrays import Json
 from bayeskit.errors import InputError
+from bayeskit.evaluation.gaps import gaps_interval, uncertainty_ends
+from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES
@@ -26,7 +28,7 @@ def table_of(evaluation: Evaluation, measured: Measures, of: str) -> Json:
         "folds": _folds,
         "rows": _rows,
         "reliability": _reliability,
-        "brier": _brier,
+        "brier": lambda one: _brier(one, measured),
         "roc": _roc,
     }
     if of not in tables:
@@ -72,16 +74,24 @@ def _recalibration(measured: Measures) -> Json:
     return columns
 
 
-def _brier(evaluation: Evaluation) -> Json:
-    """Murphy's decomposition over the cells of each class, and what differs within a cell."""
+def _brier(evaluation: Evaluation, measured: Measures) -> Json:
+    """Murphy's decomposition over the cells of each class, what differs within a cell, and where the parts lie."""
     share = evaluation.confusion.matrix.sum(axis=1) / evaluation.confusion.matrix.sum()
     total, uncertainty = evaluation.value("brier"), float((share * (1 - share)).sum())
     resolution, reliability = evaluation.value("brier_resolution"), evaluation.value("brier_reliability")
+    ends = [
+        gaps_interval(measured, lambda _: uncertainty_ends(share, float(measured.total.rows[0])), ""),
+        *(evaluation.interval(name) for name in ("brier_resolution", "brier_reliability")),
+        no_interval(""),
+        evaluation.interval("brier"),
+    ]
     within = total - (uncertainty - resolution + reliability)
     return {
         "part": ["uncertainty", "resolution", "reliability", "within cells", "brier"],
         "sign": [1, -1, 1, 1, 1],
         "value": [uncertainty, resolution, reliability, within, total],
+        "low": [end.low for end in ends],
+        "high": [end.high for end in ends],
         "meaning": [
             "of the classes alone: what always saying their shares would score",
             "what telling rows apart takes off",
