@@ -31,6 +31,7 @@ from bayeskit.evaluation.recalibration import debiased_square
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
+from bayeskit.evaluation.scores.smooth_ece import smooth_error
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, gap, sum_cells, width_bins
 
@@ -249,6 +250,8 @@ def of_cells(design: Design, model: str, repeats: int, folds: int, seed: int) ->
         joint = np.concatenate([judge.joint(x[fold != f], y[fold != f], some) for f, some in enumerate(each)])
         label = np.concatenate([judge.fresh[1][some] for some in each])
         truth = cells_truth(softmax(joint, axis=1), label)
+        top = softmax(joint, axis=1).max(axis=1)
+        truth["smooth_ece"] = smooth_error(top, np.argmax(joint, axis=1) == label, np.ones(len(label)))
         found = bk.evaluate(MODELS[model](), x, y, bk.CrossValidation(fold))
         for name, true in truth.items():
             interval = found.interval(name)

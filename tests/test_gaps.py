@@ -9,11 +9,12 @@ from sklearn.datasets import load_iris
 import bayeskit as bk
 from bayeskit.evaluation.gaps import MOST_CLASSES, Gaps, uncertainty_ends
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.scores.smooth_ece import smooth_ends
 from bayeskit.model.labelled_table import Rows
 from bayeskit.numerics.rates import BINS, width_bins, wilson
 
 IRIS, KIND = load_iris(return_X_y=True)
-NAMES = ("ece", "ece_debiased", "ece_classwise", "brier_reliability", "brier_resolution")
+NAMES = ("ece", "ece_debiased", "smooth_ece", "ece_classwise", "brier_reliability", "brier_resolution")
 
 
 def drawn(rng, rows, classes, sure):
@@ -120,6 +121,16 @@ def test_uncertainty_is_held(share):
     found = [uncertainty_ends(rng.multinomial(100, share) / 100, 100.0) for _ in range(100)]
     true = 1 - (share**2).sum()
     assert sum(low - 1e-9 <= true <= high + 1e-9 for low, high in found) >= stats.binom.ppf(0.005, 100, 0.95)
+
+
+def test_the_smooth_error_of_a_shift_is_found():
+    """Told 0.5 to 0.7, a tenth less than comes true: no cell edge and no kernel changes that."""
+    rng = np.random.default_rng(5)
+    said = rng.uniform(0.5, 0.7, 2000)
+    low, high = smooth_ends(said, rng.random(2000) < said + 0.1, np.ones(2000), 1.0)
+    assert 0.06 < low < 0.1 < high < 0.14
+    low, high = smooth_ends(said, rng.random(2000) < said, np.ones(2000), 1.0)
+    assert low < 0.01 < high < 0.05
 
 
 def test_every_calibration_error_by_fixed_cells_has_an_interval():

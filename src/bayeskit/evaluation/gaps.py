@@ -102,15 +102,15 @@ class Gaps:
         profile /= np.abs(profile).sum()
         values, axes = np.linalg.eigh(covariance[np.ix_(known, known)])
         drawn = np.random.default_rng(0).standard_normal((DRAWS, len(values))) * np.sqrt(np.maximum(values, 0)) @ axes.T
-        seen = max(float(np.abs(size).sum()), float(np.abs(drawn).sum(axis=1).mean()))
+        seen = float(np.abs(size).sum())
+        return crossings(lambda total: share_below(seen, drawn, total * profile, design_effect), LARGEST)
 
-        def below(total: float) -> float:
-            """P(T < seen) where θ is ``total``."""
-            found = np.abs(drawn + total * profile).sum(axis=1)
-            middle = found.mean()
-            return float(np.mean((found - middle) * np.sqrt(design_effect) < seen - middle))
 
-        return crossings(below, LARGEST)
+def share_below(seen: float, drawn: Float, means: Float, design_effect: float) -> float:
+    """P(Σ |mean + noise| < seen), by draws of the noise: (draws, cells). Chance adds as much, but varies more."""
+    found = np.abs(drawn + means).sum(axis=1)
+    middle, least = found.mean(), float(np.abs(drawn).sum(axis=1).mean())
+    return float(np.mean((found - middle) * np.sqrt(design_effect) < max(seen, least) - middle))
 
 
 def gaps_interval(

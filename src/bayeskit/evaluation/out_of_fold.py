@@ -122,10 +122,14 @@ class OutOfFold:
     @cached_property
     def top_gaps(self) -> Gaps:
         """Of the top probability to whether that class came true."""
+        top, came, weights = self.judged_top()
+        return Gaps.of(width_bins(top)[:, None], BINS, top[:, None], came[:, None], weights)
+
+    def judged_top(self) -> tuple[Float, Bool, Float]:
+        """The top probability of the rows of the first division, whether that class came true, and weights: (n,)."""
         proba, came, weights = self._judged
         row, best = np.arange(len(proba)), best_class(proba)
-        top = proba[row, best][:, None]
-        return Gaps.of(width_bins(top), BINS, top, came[row, best][:, None], weights)
+        return proba[row, best], came[row, best], weights
 
     @property
     def _judged(self) -> tuple[Float, Bool, Float]:
