@@ -157,3 +157,21 @@ def test_bad_input_is_refused_by_name() -> None:
         model.value_of_information(row, {"ill": {"treat": 1}})
     with pytest.raises(InputError, match="no densities"):
         bk.NaiveBayes(weights="fitted").fit(X, y).value_of_information(row, COSTS)
+
+
+@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.NetworkBayes()], ids=lambda m: type(m).__name__)
+def test_a_number_that_the_model_cuts_is_summed_over_its_intervals(model: Any) -> None:
+    """Joint probabilities along the number are steps: each is an interval, and together they are the row without it."""
+    X, y = patients(400, 3)
+    row = X.iloc[[0]].assign(heat=np.nan, cough=None)
+    found = model.fit(X, y).value_of_information(row, COSTS)
+    assert not found.left_out
+    heat = np.linspace(X["heat"].min() - 1, X["heat"].max() + 1, 20_001)
+    joint = np.exp(model.predict_joint_log_proba(row.loc[row.index.repeat(len(heat))].assign(heat=heat)))
+    steps = joint[np.append(True, np.abs(np.diff(joint, axis=0)).sum(axis=1) > 1e-12)]
+    now = np.exp(model.predict_joint_log_proba(row))[0]
+    assert steps.sum(axis=0) == pytest.approx(now, rel=1e-9)
+    table = np.array([[COSTS[c][action] for action in ("treat", "wait")] for c in ("ill", "well")])
+    saving = ((now @ table).min() - (steps @ table).min(axis=1).sum()) / now.sum()
+    assert saving > 0
+    assert dict(zip(found.columns, found.saving, strict=True))["heat"] == pytest.approx(saving, rel=1e-9)

@@ -74,7 +74,8 @@ def value_of_columns(
 ) -> InformationValue:
     """The value of each missing column of a row with these values, by the model's own predictive distribution.
 
-    p(v | x) = sum over c of P(c | x) p(v | c, x): levels and whole numbers are summed over, numbers integrated.
+    p(v | x) = sum over c of P(c | x) p(v | c, x): levels, whole numbers and the
+    intervals of a model that cuts its numbers are summed over, numbers integrated.
     """
     if model.weighting is not None or not model.density.normalised or model.density.class_ratios:
         raise InputError(
@@ -106,7 +107,7 @@ def value_of_columns(
     found, left = {}, []
     for name in missing if asked is None else asked:
         try:
-            column = column_of(model, name)
+            column = _column(model, name)
         except InputError:
             if asked is not None:
                 raise
@@ -134,6 +135,13 @@ def rank_values(
     names = sorted(saving, key=lambda name: (given.get(name, 0.0) - saving[name], name))
     worth, price = np.array([saving[n] for n in names]), np.array([given.get(n, 0.0) for n in names])
     return InformationValue(tuple(names), worth, price, action, cost, left_out)
+
+
+def _column(model: Model, name: str) -> Column | None:
+    """A column as it can be summed over: of one that the model cuts, a value of each interval."""
+    if name in model.density.intervals and name not in model.constant:
+        return Column(name, model.density.intervals[name].tolist(), np.empty(0))
+    return column_of(model, name)
 
 
 def _saving(column: Column, value: Callable[[Mapping[str, object], int], Float], actions: int) -> float:

@@ -213,6 +213,11 @@ class Density(ABC):
         return {}
 
     @property
+    def intervals(self) -> dict[str, Float]:
+        """Of columns of numbers that are cut, one value of each interval; the density is of the intervals."""
+        return {}
+
+    @property
     def checks_infinite(self) -> Collection[str]:
         """The columns in which ``add`` itself refuses infinite numbers."""
         return ()

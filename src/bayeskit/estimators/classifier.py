@@ -272,7 +272,8 @@ class BayesClassifier(Views, Learner):
     ) -> InformationValue:
         """Which missing value of a row is worth its price: what knowing each is expected to save.
 
-        By the model's own p(value | row): levels and whole numbers are summed over, numbers integrated.
+        By the model's own p(value | row): levels, whole numbers and the intervals of models that cut their
+        numbers are summed over, numbers integrated.
 
         Parameters
         ----------

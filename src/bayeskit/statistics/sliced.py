@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Code, Int
+from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import SchemaError
@@ -54,6 +54,12 @@ class Slices:
     def sizes(self) -> dict[str, int]:
         """Levels of the columns of numbers."""
         return {name: len(cuts) + 1 + (name in self.missing) for name, cuts in self.cuts.items()}
+
+    @property
+    def values(self) -> dict[str, Float]:
+        """One value of each interval of the columns of numbers: its end, and of the last the next double."""
+        cut = {name: np.array(cuts) for name, cuts in self.cuts.items() if cuts}
+        return {name: np.append(cuts, np.nextafter(cuts[-1], np.inf)) for name, cuts in cut.items()}
 
     @cached_property
     def schema(self) -> Schema:

@@ -134,6 +134,10 @@ class AveragedDensity(Density):
         return self.slices.columns
 
     @property
+    def intervals(self) -> dict[str, Float]:
+        return self.slices.values
+
+    @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, m in zip(self.columns, self.margins, strict=True) if m.counts.shape[1] < 2)
 

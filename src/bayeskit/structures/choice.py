@@ -218,6 +218,10 @@ class Sum(Density):
     def axes(self) -> dict[str, Axis]:
         return {name: axis for density in self.densities for name, axis in density.axes.items()}
 
+    @cached_property
+    def intervals(self) -> dict[str, Float]:
+        return {name: values for density in self.densities for name, values in density.intervals.items()}
+
     def verify(self) -> None:
         for density in self.densities:
             density.verify()

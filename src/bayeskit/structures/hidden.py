@@ -60,6 +60,10 @@ class NetworkedDensity(Factored):
         return self.slices.columns
 
     @property
+    def intervals(self) -> dict[str, Float]:
+        return self.slices.values
+
+    @property
     def normalised(self) -> bool:
         return self.weight is None
 

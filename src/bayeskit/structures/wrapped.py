@@ -51,6 +51,10 @@ class Wrapped(SupportsLeftOut):
     def axes(self) -> dict[str, Axis]:
         return self.density.axes
 
+    @property
+    def intervals(self) -> dict[str, Float]:
+        return self.density.intervals
+
     @cached_property
     def left_out(self) -> Density:
         return replace(self, density=left_out(self.density))
