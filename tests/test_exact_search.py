@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.special import xlogy
 
 import bayeskit as bk
 from bayeskit import _core
-from bayeskit.errors import InputError, NetworkError
+from bayeskit.errors import InputError, MemoryRefusal, NetworkError
 from bayeskit.networks.equivalence import Pattern
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.optimal import optimal
+from bayeskit.networks.score import Scores, score_rule
+from bayeskit.networks.search import Limits, reach
 
 NODES = "abcd"
 
@@ -123,9 +129,110 @@ def test_other_scores_and_many_columns() -> None:
         assert found >= bk.learn_network(few, score, "tabu").search_.score - 1e-9
     with pytest.raises(InputError, match="max_parents"):
         bk.learn_network(table, "bdeu", "exact")
-    wide = pd.DataFrame(rng.integers(0, 2, (20, 23))).astype(str)
-    with pytest.raises(NetworkError, match="22 nodes, and the table has 23"):
+    wide = pd.DataFrame(rng.integers(0, 2, (20, 59))).astype(str)
+    with pytest.raises(NetworkError, match="58 nodes, and the table has 59"):
         bk.learn_network(wide, search="exact")
+
+
+def planted(columns: int, rows: int, states: int = 2, seed: int = 0) -> pd.DataFrame:
+    """Each column hangs on two of the six before it."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, states, (columns, rows))
+    for i in range(2, columns):
+        a, b = rng.choice(np.arange(max(0, i - 6), i), 2, replace=False)
+        told = rng.integers(0, states, (states, states))[codes[a], codes[b]]
+        codes[i] = np.where(rng.random(rows) < 0.7, told, codes[i])
+    return pd.DataFrame(codes.T, columns=[f"c{i:02}" for i in range(columns)]).astype(str)
+
+
+def by_integer_program(table: pd.DataFrame, most: int) -> float:
+    """The best BIC of graphs of up to ``most`` parents: a variable for each family, a row for each set of nodes found
+    on a cycle (of which one has no parent in the set)."""
+    codes, n = table.to_numpy().astype(int).T, len(table)
+    d, states, families = len(codes), int(codes.max()) + 1, list[tuple[int, frozenset[int], float]]()
+    for v in range(d):
+        best: dict[frozenset[int], float] = {}
+        for parents in (s for k in range(most + 1) for s in combinations([p for p in range(d) if p != v], k)):
+            cell = np.ravel_multi_index(tuple(codes[[*parents, v]]), (states,) * (len(parents) + 1))
+            count = np.bincount(cell, minlength=states ** (len(parents) + 1)).reshape(-1, states)
+            score = float(xlogy(count, count).sum() - xlogy(count.sum(axis=1), count.sum(axis=1)).sum())
+            score -= np.log(n) / 2 * len(count) * (states - 1)
+            if all(score > s for p, s in best.items() if p < frozenset(parents)):
+                best[frozenset(parents)] = score
+        families += [(v, p, s) for p, s in best.items()]
+    rows = [frozenset({v}) for v in range(d)] + [frozenset(pair) for pair in combinations(range(d), 2)]
+    while True:
+        matrix = np.array([[v in row and not parents & row for v, parents, _ in families] for row in rows], dtype=float)
+        most_of = np.where([len(row) == 1 for row in rows], 1.0, np.inf)
+        found = milp(
+            [-s for *_, s in families], integrality=np.ones(len(families)), bounds=Bounds(0, 1),
+            constraints=LinearConstraint(matrix, 1, most_of), options={"mip_rel_gap": 0},
+        )  # fmt: skip
+        arcs, chosen = (
+            np.zeros((d, d), dtype=bool),
+            [family for family, x in zip(families, found.x, strict=True) if x > 0.5],
+        )
+        for v, parents, _ in chosen:
+            arcs[v, list(parents)] = True
+        cyclic = (reach(arcs) & reach(arcs).T).any(axis=0)
+        if not cyclic.any():
+            return sum(score for *_, score in chosen)
+        for v in np.flatnonzero(cyclic).tolist():
+            tree, last = {v: v}, [v]  # the shortest way from v back to it
+            while not any(arcs[v, u] for u in last):
+                last = [w for u in last for w in np.flatnonzero(arcs[:, u]) if tree.setdefault(w, u) == u]
+            node, cycle = next(u for u in last if arcs[v, u]), {v}
+            while node != v:
+                cycle.add(node)
+                node = tree[node]
+            rows.append(frozenset(cycle))
+
+
+@pytest.mark.parametrize("columns", [25, pytest.param(30, marks=pytest.mark.slow)])
+def test_the_best_of_all_graphs_is_that_of_an_integer_program(columns: int) -> None:
+    table = planted(columns, 300, seed=1)
+    found = bk.learn_network(table, search="exact", max_parents=2)
+    assert found.search_.score == pytest.approx(by_integer_program(table, 2), rel=1e-12)
+
+
+def test_the_best_order_is_that_of_all_orders() -> None:
+    """Families of six nodes drawn at random; no order where the best does not reach what is asked."""
+    rng, d = np.random.default_rng(0), 6
+    for _ in range(8):
+        begin = np.cumsum([0, *rng.integers(1, 9, d)])
+        sets = np.array([rng.integers(1 << d) & ~(1 << v) for v in range(d) for _ in range(begin[v], begin[v + 1])])
+        sets[begin[1:] - 1] = 0
+        values = np.concatenate([np.sort(-rng.exponential(size=n))[::-1] for n in np.diff(begin)])
+
+        def of(order: tuple[int, ...], sets: Any = sets, begin: Any = begin, values: Any = values) -> float:
+            masks = {v: sum(1 << u for u in order[:i]) for i, v in enumerate(order)}
+            each = ([s for p, s in zip(sets[a:b], values[a:b], strict=True) if not p & ~masks[v]]
+                    for v, a, b in zip(range(d), begin, begin[1:], strict=False))  # fmt: skip
+            return sum(map(max, each))
+
+        top = max(map(of, permutations(range(d))))
+        asked = sets.astype(np.uint64), values, begin
+        score, order, met = _core.best_order(*asked, top - 1e-9, 1 << 20)
+        assert score == pytest.approx(top)
+        assert of(tuple(order)) == pytest.approx(top)
+        assert met <= 1 << d
+        assert _core.best_order(*asked, top + 1e-9, 1 << 20)[1] == []
+
+
+def test_what_does_not_fit_in_memory_is_refused() -> None:
+    table = planted(12, 300)
+    scores = Scores(np.ascontiguousarray(table.to_numpy().astype(np.int32).T), (2,) * 12, score_rule("bic"))
+    limits = Limits(np.zeros((12, 12), bool), np.zeros((12, 12), bool), np.full(12, 2))
+    with pytest.raises(MemoryRefusal, match=r"sets of columns .* more than 0\.0 GB hold; give max_parents"):
+        optimal(scores, limits, lambda: -1e9, memory=1000)
+
+
+def test_columns_apart_are_ordered_apart() -> None:
+    """Two tables side by side: the best graph joins those of each; both are small, the whole is not."""
+    one, other = planted(14, 2000, seed=1), planted(14, 2000, seed=2).add_prefix("d")
+    both = bk.learn_network(one.join(other), search="exact", max_parents=2)
+    parts = [bk.learn_network(part, search="exact", max_parents=2) for part in (one, other)]
+    assert both.search_.score == pytest.approx(sum(part.search_.score for part in parts), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", [5, 11])

@@ -196,10 +196,10 @@ def learn_network(
         same as bnlearn's; "bge" is for numbers alone.
     search : {"hill-climb", "tabu", "order", "exact", "k2", "chow-liu", "pc", "mmhc"}, default "hill-climb"
         Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
-        steps, or by moving columns within an order and taking the families that fit it; the best of all graphs, of up
-        to 22 columns, faster with ``max_parents``; parents among the columns before, in their order; the tree of
-        largest likelihood; by tests of independence alone (PC-stable), with no score; or tests say which columns may
-        be joined, and hill climbing joins them (max-min hill climbing).
+        steps, or by moving columns within an order and taking the families that fit it; the best of all graphs, of
+        about 30 columns or as many as memory holds, faster with ``max_parents``; parents among the columns before, in
+        their order; the tree of largest likelihood; by tests of independence alone (PC-stable), with no score; or tests
+        say which columns may be joined, and hill climbing joins them (max-min hill climbing).
     required : sequence of pairs
         Arcs (parent, child) that must be there.
     forbidden : sequence of pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Protocol
@@ -149,7 +149,8 @@ class Exploration:
         if self.search == "chow-liu":
             return chow_liu(scores), []
         if self.search == "exact":
-            return optimal(scores, limits), []
+            order = replace(self, search="order")
+            return optimal(scores, limits, lambda: graph_score(scores, order.find(scores, limits, callback)[0])), []
         scores.pairs()
         rng = np.random.default_rng(self.random_state)
 
