@@ -77,7 +77,8 @@ def main() -> None:
     parser.add_argument("--exact", nargs="*", type=int, default=[], help="numbers of columns for exact search alone")
     asked = parser.parse_args()
     if asked.exact:
-        return exact(asked.folder, asked.networks, asked.rows, asked.exact)
+        exact(asked.folder, asked.networks, asked.rows, asked.exact)
+        return
     lines = []
     for name in asked.networks:
         truth = bk.read_bif(asked.folder / f"{name}.bif")
