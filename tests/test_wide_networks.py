@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bayeskit as bk
 from bayeskit import _core
-from bayeskit.errors import NetworkError
+from bayeskit.errors import ImpossibleEvidence, InputError, NetworkError
 from bayeskit.networks import compiler, inference
 from bayeskit.networks.inference import Inference
 from enumeration import Enumeration, networks
@@ -62,13 +62,13 @@ def test_a_network_too_wide_is_asked_given_states_in_turn(by_hand: Enumeration, 
     net, target = by_hand.network(), data.draw(st.sampled_from(list(by_hand.states)))
     codes = rows_of(net, seed, 6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiler, "MOST_MESSAGE_CELLS", by_hand.network().network_.sizes[target] * 2)
         patch.setattr(inference, "ORDERING", float("inf"))
-        p, logs = Inference(net.network_).joint(np.ascontiguousarray(codes.T), [target])
+        little = Inference(net.network_, compiler.MESSAGE_BYTES * net.network_.sizes[target] * 2)
+        p, logs = little.joint(np.ascontiguousarray(codes.T), [target])
     check(by_hand, codes, target, p, logs)
 
 
-def grid(side: int) -> bk.Network:
+def grid(side: int, memory: str | None = None) -> bk.Network:
     """Two states each; every node hangs on the one above it and the one to its left."""
     rng = np.random.default_rng(0)
     names = {(i, j): f"n{i}_{j}" for i in range(side) for j in range(side)}
@@ -80,20 +80,39 @@ def grid(side: int) -> bk.Network:
         p = {key: rng.uniform(0.1, 0.9) for key in product("ab", repeat=above)}
         rows = {key: {"a": x, "b": 1 - x} for key, x in p.items()}
         tables[n] = rows if above == 2 else {k[0]: v for k, v in rows.items()} if above else rows[()]
-    return bk.Network(edges, tables, nodes=list(names.values()))
+    return bk.Network(edges, tables, nodes=list(names.values()), memory=memory)
 
 
 def test_less_memory_changes_no_answer_and_too_little_time_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     net, last = grid(6), "n5_5"
     evidence = {"n4_4": "a", "n5_0": "b"}
     whole = net.query(last, evidence)
-    monkeypatch.setattr(compiler, "MOST_MESSAGE_CELLS", 150)
-    split = grid(6).query(last, evidence)
+    little = grid(6, memory="2.4KB")
+    split = little.query(last, evidence)
     assert split == pytest.approx(whole, abs=1e-12)
-    assert grid(6).probability(evidence) == pytest.approx(net.probability(evidence), rel=1e-12)
+    assert len(little._inference.levels.splits) > 0
+    assert little.probability(evidence) == pytest.approx(net.probability(evidence), rel=1e-12)
     monkeypatch.setattr(inference, "MOST_WORK", 1e4)
     with pytest.raises(NetworkError, match=r"GiB\) and .* products for each row, most of them around 'n\d_\d'"):
-        grid(6).query(last, evidence)
+        grid(6, memory="2.4KB").query(last, evidence)
+    with pytest.raises(InputError, match="memory='much': give a size such as 512MB"):
+        bk.Network(memory="much")
+
+
+@given(networks(most=5), st.integers(0, 99))
+@settings(max_examples=25, deadline=None)
+def test_the_observations_that_cannot_be_together_are_named_and_no_others(by_hand: Enumeration, seed: int) -> None:
+    net = by_hand.network()
+    for row in rows_of(net, seed, 8):
+        evidence = {n: s[c] for (n, s), c in zip(by_hand.states.items(), row.tolist(), strict=True) if c >= 0}
+        if by_hand.weight(evidence) == 0:
+            with pytest.raises(ImpossibleEvidence, match="cannot be") as refused:
+                net.most_probable(evidence)
+            said = str(refused.value).split("network: ")[1].split(" cannot be")[0]
+            named = {n: state for n, state in evidence.items() if f"{n!r} = {state!r}" in said.split(" and ")}
+            assert len(named) == said.count("=")
+            assert by_hand.weight(named) == 0
+            assert all(by_hand.weight({m: s for m, s in named.items() if m != n}) > 0 for n in named)
 
 
 def test_rows_that_leave_much_open_are_answered_beside_those_that_leave_little(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 from pathlib import Path
 
-from bayeskit.errors import MemoryRefusal
+from bayeskit.errors import InputError, MemoryRefusal
 
 SMALL = 1 << 28  # bytes that are never refused, so that nothing is asked of the system
 PAIR = 1000  # bytes for each pair of columns while a model is fitted, as measured with few levels and two classes
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]B)\s*", re.IGNORECASE)
+UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _LIMITS = (  # of a container: how much it may have, and how much it has
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -34,6 +37,18 @@ def check_pairs(columns: int, what: str) -> None:
     check_memory(
         PAIR * columns * (columns - 1) // 2, asked, "choose fewer columns (FeatureSelector), or use NaiveBayes"
     )
+
+
+def read_size(text: object) -> int:
+    """A size in bytes.
+
+    >>> read_size("1.5GB")
+    1500000000
+    """
+    found = SIZE.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InputError(f"memory={text!r}: give a size such as 512MB or 2GB")
+    return int(float(found[1]) * UNITS[found[2].upper()])
 
 
 def free_memory() -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bayeskit.errors import InputError, SchemaError
+from bayeskit.memory import read_size
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
@@ -21,8 +22,6 @@ PACKED = (".gz", ".zst")
 SERVERS = ("postgresql://", "postgres://")
 DATABASES = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 MAGIC = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}  # of a ".db", whose name does not tell
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]B)\s*", re.IGNORECASE)
-UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,7 @@ class Reading:
             raise InputError(f"decimal={self.decimal!r}: choose '.' or ','")
         if self.query and self.sort == "files" and self.place:
             raise InputError(f"{self.place}: a query over files names them itself; leave the file out")
-        if not SIZE.fullmatch(self.memory):
-            raise InputError(f"memory={self.memory!r}: give a size such as 512MB or 2GB")
+        read_size(self.memory)
 
     @classmethod
     def of(cls, source: Any) -> Reading:
@@ -145,10 +143,7 @@ class Reading:
     @property
     def size(self) -> int:
         """The memory in bytes."""
-        found = SIZE.fullmatch(self.memory)
-        assert found is not None  # it was checked when it was given
-        number, unit = found.groups()
-        return int(float(number) * UNITS[unit.upper()])
+        return read_size(self.memory)
 
     @property
     def sort(self) -> str:

@@ -17,6 +17,7 @@ from bayeskit.estimators.network_pictures import NetworkPictures
 from bayeskit.estimators.network_queries import NODES
 from bayeskit.estimators.node_table import NodeKinds, NodeTable
 from bayeskit.estimators.state_choice import StateChoice
+from bayeskit.memory import read_size
 from bayeskit.networks.equivalence import Pattern, structural_distance
 from bayeskit.networks.fitted import COUNTS, EM, Fitted, Recipe, interval_levels
 from bayeskit.networks.graph import Graph
@@ -53,6 +54,9 @@ class Network(NetworkPictures):
         What a state never seen means in a row that is asked about.
     n_jobs : int, optional
         Number of threads; -1 is all cores, None those this process may use. Results do not depend on it.
+    memory : str, optional
+        What the messages of an exact answer may take, such as "512MB"; None allows 1 GiB of what is free. A network
+        that needs more is asked given each state of some nodes in turn, which takes time instead, or is refused.
 
     Examples
     --------
@@ -71,10 +75,12 @@ class Network(NetworkPictures):
         nodes: Iterable[Label] = (),
         unseen: str = "error",
         n_jobs: int | None = None,
+        memory: str | None = None,
     ) -> None:
         if unseen not in UNSEEN:
             raise InputError(f"unseen={unseen!r}: choose one of {', '.join(UNSEEN)}")
-        self.unseen, self.n_jobs = unseen, n_jobs
+        self.unseen, self.n_jobs, self.memory = unseen, n_jobs, memory
+        self._bytes = None if memory is None else read_size(memory)
         self._declared = {str(n): declare_states(str(n), s) for n, s in (states or {}).items()}
         self._fit: Fitted | None = None
         if tables is None:
@@ -87,9 +93,9 @@ class Network(NetworkPictures):
             self.graph, self._declared, self._fit = value.graph, dict(value.levels), Fitted(value)
 
     @classmethod
-    def of(cls, value: Value, unseen: str = "error", n_jobs: int | None = None) -> Network:
+    def of(cls, value: Value, unseen: str = "error", n_jobs: int | None = None, memory: str | None = None) -> Network:
         """The door to a network that is there already."""
-        made = cls((), None, None, value.nodes, unseen, n_jobs)
+        made = cls((), None, None, value.nodes, unseen, n_jobs, memory)
         made.graph, made._declared, made._fit = value.graph, dict(value.levels), Fitted(value)
         return made
 
@@ -298,7 +304,7 @@ class Network(NetworkPictures):
 
         def learn(k: int) -> tuple[Network, float]:
             known: dict[Label, object] = {name: levels.values for name, levels in self._declared.items()}
-            made = Network(self.edges, None, {**known, node: k}, self.nodes, self.unseen, self.n_jobs)
+            made = Network(self.edges, None, {**known, node: k}, self.nodes, self.unseen, self.n_jobs, self.memory)
             made.fit(X, **{"method": EM, **(settings or {})})
             return made, score_hidden(made.fitted, score)
 
@@ -367,7 +373,7 @@ class Network(NetworkPictures):
         return network_file.digest(self.network_)
 
     def _with(self, fitted: Fitted) -> Network:
-        made = Network.of(fitted.network, self.unseen, self.n_jobs)
+        made = Network.of(fitted.network, self.unseen, self.n_jobs, self.memory)
         made._declared, made._fit = self._declared, fitted
         return made
 

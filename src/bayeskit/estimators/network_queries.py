@@ -28,6 +28,7 @@ from bayeskit.networks.answer import (
 )
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.hybrid import HybridInference
 from bayeskit.networks.inference import check_possible
 from bayeskit.networks.sensitivity import Sensitivity, vary_parameters
 
@@ -57,10 +58,15 @@ class Questions:
     graph: Graph
     unseen: str
     n_jobs: int | None
+    _bytes: int | None  # that messages may take
 
     @property
     def fitted(self) -> Fitted:
         raise NotImplementedError
+
+    @property
+    def _inference(self) -> HybridInference:
+        return self.fitted.inference(self._bytes)
 
     def parents(self, node: str) -> tuple[str, ...]:
         """The parents of a node."""
@@ -107,7 +113,7 @@ class Questions:
         ("weighting", "gibbs") estimates instead, with a standard error; ``random_state`` seeds the draws.
         """
         if approximate is None:
-            return answer(self.fitted.inference, target, evidence or {})
+            return answer(self._inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
 
     def worked(self, target: str, evidence: Mapping[str, object] | None = None) -> WorkedQuery:
@@ -161,7 +167,7 @@ class Questions:
     def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, Any]:
         """P(node | evidence) of every node at once; of numbers as ``query`` gives it."""
         given = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
-        inference, network = self.fitted.inference, self.fitted.network
+        inference, network = self._inference, self.fitted.network
         numbers = {node: answer(inference, node, evidence or {}) for node in network.numbers}
         if np.isnan(given.numbers).all():
             found = inference.levels.marginals(given.codes) if network.coded else {}
@@ -177,26 +183,27 @@ class Questions:
 
         None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
         """
-        network, inference = self.fitted.network, self.fitted.inference
+        network, inference = self.fitted.network, self._inference
         network.check_coded(target)
         place, rng = network.coded.index(target), np.random.default_rng(random_state)
         if approximate is not None:
             check_levels(network, "an approximate answer")
 
-        def step(codes: Code, numbers: Float, _: Float | None) -> tuple[Float, Float]:
+        def step(codes: Code, numbers: Float, _: Float | None) -> tuple[Float, Float, Code]:
             codes[place] = -1
             if approximate is None:
-                return inference.joint(codes, [target], None, numbers)
-            found = [sample(network, row, target, approximate, samples, rng) for row in codes.T]
-            return np.array([one.probabilities for one in found]), np.zeros(len(found))
+                found, logs = inference.joint(codes, [target], None, numbers)
+                return found, logs, codes[:, np.isneginf(logs)]
+            estimates = [sample(network, row, target, approximate, samples, rng) for row in codes.T]
+            return np.array([one.probabilities for one in estimates]), np.zeros(len(estimates)), codes[:, :0]
 
-        parts, logs = zip(*self._steps(X, step), strict=True)
-        check_possible(np.concatenate(logs))
+        parts, logs, impossible = zip(*self._steps(X, step), strict=True)
+        check_possible(np.concatenate(logs), inference.levels.network, np.concatenate(impossible, axis=1))
         return np.concatenate(parts)
 
     def predict(self, X: TableLike, target: str) -> Any:
         """The most probable state of the target in every row; of a number the mean."""
-        network, inference = self.fitted.network, self.fitted.inference
+        network, inference = self.fitted.network, self._inference
         if target in network.normals:
             place = network.numbers.index(target)
 
@@ -209,7 +216,7 @@ class Questions:
 
     def log_evidence(self, X: TableLike) -> Float:
         """log P(row), (n,): missing values summed out; -inf where a row is impossible. Of numbers it is the density."""
-        joint = self.fitted.inference.joint
+        joint = self._inference.joint
         return np.concatenate(self._steps(X, lambda codes, numbers, _: joint(codes, (), None, numbers)[1]))
 
     def log_likelihood(self, X: TableLike) -> float:
@@ -225,7 +232,7 @@ class Questions:
             States of some or all nodes.
         """
         given = evidence_of(self.fitted.network, state)
-        return float(np.exp(self.fitted.inference.joint(given.codes, (), given.likelihoods, given.numbers)[1][0]))
+        return float(np.exp(self._inference.joint(given.codes, (), given.likelihoods, given.numbers)[1][0]))
 
     def most_probable(self, evidence: Mapping[str, object] | None = None, k: int | None = None) -> Any:
         """The most probable states of all nodes together, given the evidence.
@@ -246,7 +253,7 @@ class Questions:
         """
         check_levels(self.fitted.network, "the most probable explanation")
         codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation").codes
-        inference = self.fitted.inference.levels
+        inference = self._inference.levels
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise InputError(f"k={k!r}: give a whole number of at least 1")
         found, logs = inference.rank_states(codes, k or 1)
@@ -285,7 +292,7 @@ class Questions:
         if state not in self.states(target):
             raise InputError(f"{target!r} has no state {state!r} (it has: {', '.join(map(str, self.states(target)))})")
         place = self.states(target).index(state)
-        return vary_parameters(self.fitted.inference.levels, codes, target, place, odds)
+        return vary_parameters(self._inference.levels, codes, target, place, odds)
 
     def relevance(self, target: str, evidence: Mapping[str, object] | None = None) -> dict[str, float]:
         """What is most informative on a node: in nats, the most first.
@@ -329,7 +336,7 @@ class Questions:
         numbers = np.repeat(given.numbers, n, axis=1)
         codes = np.repeat(given.codes, n, axis=1) if evidence else network.level_part.sample_codes(int(n), rng)
         if n and (evidence or network.numbers):
-            codes, numbers = self.fitted.inference.draw(codes, numbers, rng)
+            codes, numbers = self._inference.draw(codes, numbers, rng)
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(network.coded)}
         columns |= dict(zip(network.numbers, numbers, strict=True))
         columns = {node: columns[node] for node in network.nodes}

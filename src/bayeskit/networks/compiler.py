@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit._core import MOST_INPUTS, OpKind
 from bayeskit.errors import NetworkError
 from bayeskit.memory import SMALL, free_memory
-from bayeskit.networks.plan import Elimination, Numbered, Pattern, Plan, eliminate
+from bayeskit.networks.plan import ARENA_BYTES, Elimination, Numbered, Pattern, Plan, eliminate
 
 MOST_MESSAGE_CELLS = 1 << 27
 MESSAGE_BYTES = 16  # for each number of a message, what its products take beside it included
@@ -37,16 +37,16 @@ class Factor:
     floor: float  # log2 of a bound from below on its entries that are not zero
 
 
-def compile_plan(numbered: Numbered, pattern: Pattern) -> Plan:
-    """The plan of a pattern; refused with the size it would need where that is too much."""
-    return _Compiler(numbered, pattern).plan()
+def compile_plan(numbered: Numbered, pattern: Pattern, memory: int | None = None) -> Plan:
+    """The plan of a pattern; refused with its size where that is more than ``memory``, or than is free."""
+    return _Compiler(numbered, pattern, memory).plan()
 
 
 class _Compiler:
     """Collects ops while variables are eliminated one after the other."""
 
-    def __init__(self, numbered: Numbered, pattern: Pattern) -> None:
-        self.numbered, self.pattern = numbered, pattern
+    def __init__(self, numbered: Numbered, pattern: Pattern, memory: int | None) -> None:
+        self.numbered, self.pattern, self.memory = numbered, pattern, memory
         self.words: list[int] = []
         self.before: list[int] = []  # steps that no row changes
         self.cells = self.folded = 0
@@ -84,22 +84,25 @@ class _Compiler:
             tables = np.concatenate([tables, arena[:, 0]])
         shape = tuple(sizes[v] for v in targets)
         words = np.array(self.words, dtype=np.int64)
-        return Plan(words, tables, self.cells, result.offset, shape, self.indicators, elimination)
+        room = ARENA_BYTES if self.memory is None else min(ARENA_BYTES, self.memory)
+        return Plan(words, tables, self.cells, result.offset, shape, self.indicators, elimination, room)
 
     def _order(self) -> Elimination:
         numbered, targets = self.numbered, self.pattern.targets
         found = eliminate(numbered.near(self.pattern), numbered.sizes, targets)
         joint = float(prod(numbered.sizes[v] for v in targets))
         cells, work = found.cells + joint, found.work + joint
-        too_many = cells > MOST_MESSAGE_CELLS or (
-            cells * MESSAGE_BYTES > SMALL and cells * MESSAGE_BYTES > free_memory()
-        )
+        taken = cells * MESSAGE_BYTES
+        if self.memory is None:
+            too_many = cells > MOST_MESSAGE_CELLS or (taken > SMALL and taken > free_memory())
+        else:
+            too_many = taken > self.memory
         if too_many or work > MOST_WORK:
             hub = f", most of them around {numbered.network.nodes[found.hub]!r}" if found.hub >= 0 else ""
             raise TooWide(
                 f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers ("
                 f"{cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row{hub}; ask for fewer nodes at once, "
-                f'observe more, or pass approximate="weighting" or approximate="gibbs"'
+                f'observe more, give memory=, or pass approximate="weighting" or approximate="gibbs"'
             )
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -229,10 +229,13 @@ class Fitted:
     counted: Counted | None = None
     rows: DistinctRows | None = None
     learned: Learned | None = None
+    _inferences: dict[int | None, HybridInference] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @cached_property
-    def inference(self) -> HybridInference:
-        return HybridInference(self.network)
+    def inference(self, memory: int | None = None) -> HybridInference:
+        """What answers exactly, in messages of so many bytes; kept with its plans."""
+        if memory not in self._inferences:
+            self._inferences[memory] = HybridInference(self.network, memory)
+        return self._inferences[memory]
 
     @property
     def given(self) -> bool:

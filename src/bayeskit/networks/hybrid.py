@@ -147,12 +147,13 @@ class HybridInference:
     """
 
     network: Network
+    memory: int | None = None  # bytes that messages between levels may take
     _joined: dict[tuple[Scope, ...], Inference] = field(default_factory=dict, repr=False)
 
     @cached_property
     def levels(self) -> Inference:
         """Of the levels alone, which have no numbers above them."""
-        return Inference(self.network.level_part)
+        return Inference(self.network.level_part, self.memory)
 
     def joined(self, scopes: tuple[Scope, ...]) -> Inference:
         """Of the levels, with a node for each scope, whose states are the configurations of its levels."""
@@ -169,7 +170,7 @@ class HybridInference:
                     )
                 levels[_name(scope)] = Levels.of(range(prod(shape)))
                 tables[_name(scope)] = Table(_name(scope), scope, np.eye(prod(shape)).reshape(*shape, -1))
-            self._joined[scopes] = Inference(Network(graph, levels, tables))
+            self._joined[scopes] = Inference(Network(graph, levels, tables), self.memory)
         return self._joined[scopes]
 
     def evidence(
@@ -223,7 +224,7 @@ class HybridInference:
         place, rows = self.network.numbers.index(target), codes.shape[1]
         parts = []
         for places, evidence in self.evidence(codes, numbers, [target], likelihoods):
-            check_possible(evidence.joint(())[1])
+            check_possible(evidence.joint(())[1], self.levels.network, evidence.codes, evidence.likelihoods)
             at = next(i for i, part in enumerate(evidence.components) if target in part.nodes)
             component = evidence.components[at]
             if target in component.hidden:
@@ -257,7 +258,7 @@ class HybridInference:
                     found, logs = self.joint(given, scope, None, numbers[:, places]) if scope else (None, None)
                     if found is None or logs is None:
                         continue
-                    check_possible(logs)
+                    check_possible(logs, self.levels.network, given)
                     chosen = _pick(found.reshape(len(places), -1), rng)
                     for n, code in zip(scope, np.unravel_index(chosen, found.shape[1:]), strict=True):
                         codes[self.levels.network.nodes.index(n), places] = code

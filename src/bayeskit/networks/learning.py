@@ -102,7 +102,8 @@ class Learning:
     def expect(self, tables: Float) -> tuple[Float, float, float]:
         """Expected counts under these tables, L and the log-likelihood alone."""
         counts, logs = self.inference.expect_counts(self.codes, self.weights, tables)
-        check_possible(logs)
+        if np.isneginf(logs).any():
+            check_possible(logs, self.network(tables), self.codes)
         likelihood = float(self.weights @ logs)
         return counts, likelihood + float(self.prior @ np.log(np.maximum(tables, SMALLEST))), likelihood
 

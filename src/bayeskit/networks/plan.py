@@ -193,11 +193,12 @@ class Plan:
     shape: tuple[int, ...]  # of the targets' states
     indicators: dict[int, int]  # variable -> its first cell
     elimination: Elimination
+    room: int = ARENA_BYTES
 
     @property
     def tile(self) -> int:
         """Rows at once, so that messages stay within bounds."""
-        return next(t for t in TILES if t == 1 or self.cells * t * 8 <= ARENA_BYTES)
+        return next(t for t in TILES if t == 1 or self.cells * t * 8 <= self.room)
 
     def run(self, codes: Code, likelihood: Float | None = None) -> tuple[Float, Float]:
         """The result (targets' cells, rows) and the exponents of two by which it is to be multiplied (rows,)."""

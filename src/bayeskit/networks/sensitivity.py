@@ -140,7 +140,7 @@ def vary_parameters(inference: Inference, codes: Code, target: str, state: int, 
     both = codes.copy()
     both[place, 0] = state
     whole, log_e = inference.expect_counts(codes, None)
-    check_possible(log_e)
+    check_possible(log_e, network, codes)
     answer = float(inference.joint(codes, [target])[0][0, state])
     part = inference.expect_counts(both, None)[0] * answer if answer > 0 else np.zeros_like(whole)
     found, begin = [], 0

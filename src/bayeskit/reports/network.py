@@ -115,7 +115,7 @@ def _data(network: Network) -> Json:
     place = {node: v for v, node in enumerate(value.nodes)}
     boxes = {node: (WIDTH, _height(value, node)) for node in value.nodes}
     layout = Layout.of(Drawing(value.graph).layers, value.graph.edges, boxes, GAP, RISE)
-    shares = influences(network.fitted.inference)
+    shares = influences(network.fitted.inference())
     nodes = []
     for node in value.nodes:
         (x, y), (wide, tall) = layout.middle[node], boxes[node]
