@@ -224,7 +224,10 @@ class Exploration:
 
 def graph_score(scores: Scores, arcs: Bool) -> float:
     """Of all families of a graph (child, parent)."""
-    return total(scores, {c: np.flatnonzero(row).tolist() for c, row in enumerate(arcs)})
+    parents: dict[int, list[int]] = {c: [] for c in range(len(arcs))}
+    for c, p in np.argwhere(arcs).tolist():
+        parents[c].append(p)
+    return total(scores, parents)
 
 
 def check_count(name: str, value: object) -> int | None:

@@ -6,6 +6,7 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 from typing import Protocol
 
@@ -233,11 +234,11 @@ class Scores:
         """The cells of tables over some of the columns, table after table."""
         if not tables:
             return np.empty(0)
-        size = np.ones(len(self._buffer), dtype=np.int32)
-        size[: len(sizes)] = sizes
+        size = np.array([*sizes, 1][: len(self._buffer)], dtype=np.int32)
         columns = np.array([j for t in tables for j in t], dtype=np.int32)
-        start = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        offset = np.append(0, np.cumsum(np.multiply.reduceat(size[columns].astype(np.int64), start[:-1])))
+        ends = [0, *accumulate(prod(sizes[j] for j in t) for t in tables)]
+        start = np.array([0, *accumulate(map(len, tables))], dtype=np.int64)
+        offset = np.array(ends, dtype=np.int64)
         light, heavy = (1.0, 1.0) if self.weights is None else weight_range(self.weights)
         cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         if self.weights is None and all(len(t) == 2 for t in tables):

@@ -94,18 +94,21 @@ class Climb:
         self.score = float(self.own.sum())
 
     @cached_property
-    def _constant(self) -> Bool:
-        """Nodes that no arc is offered: each costs nothing, and walking on downhill would give them all."""
-        return np.array([self.scores.constant(node) for node in range(len(self.arcs))])
+    def _offered(self) -> Bool:
+        """The arcs (child, parent) that may be added; to a constant none: each costs nothing, and walking on downhill
+        would give them all."""
+        constant = np.array([self.scores.constant(node) for node in range(len(self.arcs))])
+        out: Bool = ~(self.limits.forbidden | constant | constant[:, None] | np.eye(len(constant), dtype=bool))
+        return out
 
     def _gains(self, node: int) -> tuple[float, Float]:
         """The score of a family, and what each step at its node would gain."""
-        parents = np.flatnonzero(self.arcs[node]).tolist()
+        parents = self.arcs[node].nonzero()[0].tolist()
         own = self.scores(node, parents)
-        open_ = ~(self.arcs[node] | self.limits.forbidden[node] | self._constant | self._constant[node])
-        open_[node] = False
-        others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most[node] else []
+        others = (self._offered[node] & ~self.arcs[node]).nonzero()[0].tolist()
         gain = np.full(len(self.arcs), -np.inf)
+        if len(parents) >= self.limits.most[node]:
+            others = []
         if others:
             gain[others] = np.array(self.scores.beside(node, parents, others)) - own
         for p in parents:
@@ -165,8 +168,9 @@ class Climb:
 def reverse_arcs(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
     """An equivalent graph: arcs turned at random whose ends have the same other parents (covered arcs)."""
     out = arcs.copy()
-    there = [(c, p) for c, p in np.argwhere(arcs).tolist()]
-    parents = [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in arcs]  # as bits
+    there, parents = [(c, p) for c, p in np.argwhere(arcs).tolist()], [0] * len(arcs)  # the parents of each as bits
+    for c, p in there:
+        parents[c] |= 1 << p
     fixed, most = (limits.required | limits.forbidden.T).tolist(), limits.most.tolist()
     for turn in rng.integers(len(there), size=TRIED * times).tolist() if there else ():
         child, parent = there[turn]
