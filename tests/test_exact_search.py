@@ -211,7 +211,7 @@ def test_the_best_order_is_that_of_all_orders() -> None:
             return sum(map(max, each))
 
         top = max(map(of, permutations(range(d))))
-        asked = sets.astype(np.uint64), values, begin
+        asked = sets.astype(np.int64), values, begin
         score, order, met = _core.best_order(*asked, top - 1e-9, 1 << 20)
         assert score == pytest.approx(top)
         assert of(tuple(order)) == pytest.approx(top)

@@ -209,7 +209,7 @@ private:
     }
 };
 
-std::tuple<double, std::vector<int>, int64_t> best_order(Input<uint64_t, 1> parents, Input<double, 1> score,
+std::tuple<double, std::vector<int>, int64_t> best_order(Input<int64_t, 1> parents, Input<double, 1> score,
                                                          Input<int64_t, 1> begin, double least, int64_t bytes) {
     int64_t nodes = int64_t(begin.shape(0)) - 1, total = int64_t(parents.shape(0));
     require(nodes >= 1 && nodes <= NODES, "there are no nodes, or more than 58");
@@ -221,7 +221,7 @@ std::tuple<double, std::vector<int>, int64_t> best_order(Input<uint64_t, 1> pare
         require(first >= 0 && first < end && end <= total, "every node has a family, in order");
         families.emplace_back();
         for (int64_t i = first; i < end; ++i) {
-            Set set = parents.data()[i];
+            Set set = Set(parents.data()[i]);
             double value = score.data()[i];
             require(!(set >> nodes) && !(set >> v & 1), "a parent is no other node");
             require(value - value == 0 && (i == first || value <= score.data()[i - 1]), "scores are finite, the best first");

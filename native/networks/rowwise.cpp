@@ -229,6 +229,28 @@ private:
         keep(data, int64_t(scope.size()) - 1, 0.0);
     }
 
+    // The product of the first inputs where they stand, summed over the states of a node; few of them without a loop.
+    double sum_products(size_t inputs, int64_t states) const {
+        double sum = 0;
+        if (inputs == 1) {
+            const double *a = data[0];
+            for (int64_t k = 0, s = step[0]; k < states; ++k) sum += a[k * s];
+        } else if (inputs == 2) {
+            const double *a = data[0], *b = data[1];
+            for (int64_t k = 0, s = step[0], t = step[1]; k < states; ++k) sum += a[k * s] * b[k * t];
+        } else if (inputs == 3) {
+            const double *a = data[0], *b = data[1], *c = data[2];
+            for (int64_t k = 0, s = step[0], t = step[1], u = step[2]; k < states; ++k) sum += a[k * s] * b[k * t] * c[k * u];
+        } else {
+            for (int64_t k = 0; k < states; ++k) {
+                double product = 1;
+                for (size_t j = 0; j < inputs; ++j) product *= data[j][k * step[j]];
+                sum += product;
+            }
+        }
+        return sum;
+    }
+
     // The product of some factors over the cells of nodes, summed over the states of v, or as it is if v is -1.
     int64_t multiply(const std::vector<int64_t> &used, const std::vector<int64_t> &nodes, int64_t v, double *out) {
         size_t dims = nodes.size(), inputs = used.size();
@@ -244,13 +266,7 @@ private:
                         (d < dims ? move[j * dims + d] : step[j]) = stride[size_t(a)];
         }
         for (int64_t cell = 0; cell < cells; ++cell) {
-            double sum = 0;
-            for (int64_t k = 0; k < states; ++k) {
-                double product = 1;
-                for (size_t j = 0; j < inputs; ++j) product *= data[j][k * step[j]];
-                sum += product;
-            }
-            out[cell] = sum;
+            out[cell] = sum_products(inputs, states);
             for (size_t d = dims; d-- > 0;) {
                 bool carry = ++digit[d] == size[d];
                 int64_t by = carry ? 1 - size[d] : 1;

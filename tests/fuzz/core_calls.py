@@ -228,6 +228,7 @@ def _use_everything() -> None:
     network.sample(8, random_state=1)
     bk.Network([("colour", "size"), ("size", "flag")]).fit(holes, "em")
     bk.learn_network(levels)
+    bk.learn_network({name: [*"xyzxyx"] * 9 for name in "abc"}, search="exact")
     many = {f"n{i}": [*"ababab"] for i in range(130)}
     bk.Network([(f"n{i}", f"n{i + 1}") for i in range(129)]).fit(many).predict_proba(many, "n9")
     repeated = sparse.csr_array((np.ones(4), [0, 0, 1, 2], [0, 2, 4]), shape=(2, 3))

@@ -71,7 +71,7 @@ def _order(known: Sequence[list[Choice]], nodes: Int, least: float, memory: int 
     begin = np.cumsum([0, *map(len, known)], dtype=np.int64)
     values = np.array([score for choices in known for score, _ in choices])
     room = free_memory() if memory is None else memory
-    score, order, sets = _core.best_order(np.array(masks, dtype=np.uint64), values, begin, least, room)
+    score, order, sets = _core.best_order(np.array(masks, dtype=np.int64), values, begin, least, room)
     if not order:
         raise MemoryRefusal(
             f'search="exact" met {sets:,} sets of columns that may begin the best order, more than {room / 1e9:,.1f} '
