@@ -26,10 +26,10 @@ from bayeskit.networks.answer import (
     sample,
     work_query,
 )
+from bayeskit.networks.contradiction import check_possible
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.hybrid import HybridInference
-from bayeskit.networks.inference import check_possible
 from bayeskit.networks.sensitivity import Sensitivity, vary_parameters
 
 Result = TypeVar("Result")
@@ -198,7 +198,7 @@ class Questions:
             return np.array([one.probabilities for one in estimates]), np.zeros(len(estimates)), codes[:, :0]
 
         parts, logs, impossible = zip(*self._steps(X, step), strict=True)
-        check_possible(np.concatenate(logs), inference.levels.network, np.concatenate(impossible, axis=1))
+        check_possible(np.concatenate(logs), inference.levels, np.concatenate(impossible, axis=1))
         return np.concatenate(parts)
 
     def predict(self, X: TableLike, target: str) -> Any:

@@ -14,8 +14,9 @@ from bayeskit.arrays import Code, Float, Int, Label, Seed
 from bayeskit.data.frame import shorten
 from bayeskit.data.written import NEXT, Line, Written
 from bayeskit.errors import ImpossibleEvidence, InputError, NetworkError
+from bayeskit.networks.contradiction import check_possible
 from bayeskit.networks.hybrid import HybridInference
-from bayeskit.networks.inference import check_possible
+from bayeskit.networks.inference import Inference
 from bayeskit.networks.mixture import NumberAnswer
 from bayeskit.networks.network import Network
 
@@ -150,7 +151,7 @@ def answer(
         raise InputError(f"{numbers[0]!r} is a number; ask for it alone, the joint distribution is one of levels")
     keys = list(product(*(network.states(t) for t in targets)))
     found, logs = inference.joint(given.codes, targets, given.likelihoods, given.numbers)
-    check_possible(logs, inference.levels.network, given.codes, given.likelihoods)
+    check_possible(logs, inference.levels, given.codes, given.likelihoods)
     labels = [label[0] for label in keys] if isinstance(target, str) else keys
     return Answer(zip(labels, found[0].ravel().tolist(), strict=True))
 
@@ -320,7 +321,7 @@ def work_query(network: Network, target: Label, evidence: Mapping[str, object]) 
             f"more evidence, or ask query, which is exact as well"
         )
     if not sum(_total(made._products(state)) for state in network.states(target)):
-        check_possible(np.array([-np.inf]), network, evidence_of(network, known).codes)
+        check_possible(np.array([-np.inf]), Inference(network), evidence_of(network, known).codes)
     return made
 
 

@@ -14,8 +14,9 @@ from bayeskit.data.levels import Levels
 from bayeskit.deferred import deferred
 from bayeskit.errors import NetworkError
 from bayeskit.networks.component import Cell, Component, find_components
+from bayeskit.networks.contradiction import check_possible
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.inference import Inference, check_possible, distinct
+from bayeskit.networks.inference import Inference, distinct
 from bayeskit.networks.mixture import Mixture
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table
@@ -224,7 +225,7 @@ class HybridInference:
         place, rows = self.network.numbers.index(target), codes.shape[1]
         parts = []
         for places, evidence in self.evidence(codes, numbers, [target], likelihoods):
-            check_possible(evidence.joint(())[1], self.levels.network, evidence.codes, evidence.likelihoods)
+            check_possible(evidence.joint(())[1], self.levels, evidence.codes, evidence.likelihoods)
             at = next(i for i, part in enumerate(evidence.components) if target in part.nodes)
             component = evidence.components[at]
             if target in component.hidden:
@@ -258,7 +259,7 @@ class HybridInference:
                     found, logs = self.joint(given, scope, None, numbers[:, places]) if scope else (None, None)
                     if found is None or logs is None:
                         continue
-                    check_possible(logs, self.levels.network, given)
+                    check_possible(logs, self.levels, given)
                     chosen = _pick(found.reshape(len(places), -1), rng)
                     for n, code in zip(scope, np.unravel_index(chosen, found.shape[1:]), strict=True):
                         codes[self.levels.network.nodes.index(n), places] = code

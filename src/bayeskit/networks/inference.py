@@ -15,8 +15,9 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.hash_split import ODD
-from bayeskit.errors import ImpossibleEvidence, NetworkError
+from bayeskit.errors import NetworkError
 from bayeskit.networks.compiler import MOST_WORK, TooWide, compile_plan
+from bayeskit.networks.contradiction import check_possible
 from bayeskit.networks.network import Network
 from bayeskit.networks.plan import Numbered, Pattern, Plan, eliminate
 from bayeskit.numerics.special import LOG_2
@@ -193,7 +194,7 @@ class Inference:
             found = plan.believe(mine, belief)
             with np.errstate(divide="ignore"):
                 logs = np.log(found[0])
-            check_possible(logs, self.network, mine)
+            check_possible(logs, self, mine)
             for v, node in enumerate(names):
                 if v in plan.indicators:
                     begin = plan.indicators[v]
@@ -205,7 +206,7 @@ class Inference:
     def most_probable(self, codes: Code) -> tuple[Code, Float]:
         """The most probable states of all nodes given what is observed, and log P of them with it."""
         found, log_p = self._trace(codes, True, 0)
-        check_possible(log_p, self.network, codes)
+        check_possible(log_p, self, codes)
         return found, log_p
 
     def rank_states(self, codes: Code, k: int) -> tuple[Code, Float]:
@@ -241,7 +242,7 @@ class Inference:
     def draw(self, codes: Code, rng: np.random.Generator) -> Code:
         """States of all nodes drawn from P(all | observed), one draw for each row."""
         found, log_p = self._trace(codes, False, int(rng.integers(2**63)))
-        check_possible(log_p, self.network, codes)
+        check_possible(log_p, self, codes)
         return found
 
     def _trace(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float]:
@@ -338,59 +339,6 @@ class Inference:
         soft = frozenset(np.flatnonzero(mixed).tolist())
         soft |= {v for v in (*targets, *likelihoods) if always[v]}
         return Pattern(observed, soft | (set(hidden) - observed), targets, likelihoods, folded)
-
-
-def check_possible(
-    log_evidence: Float, levels: Network, codes: Code, likelihoods: Mapping[str, Float] | None = None
-) -> None:
-    """Refuse rows that the network holds impossible, and name what of the first of them cannot be together.
-
-    ``codes`` are those of the levels, of all rows or of the impossible ones alone.
-    """
-    bad = np.flatnonzero(np.isneginf(log_evidence))
-    if len(bad):
-        first = bad[0] if codes.shape[1] == len(log_evidence) else 0
-        soft = {node: given[:, [first]] for node, given in (likelihoods or {}).items()}
-        why = _contradiction(Inference(levels), codes[:, [first]], soft)
-        more = f" and {len(bad) - 1} more rows" if len(bad) > 1 else ""
-        raise ImpossibleEvidence(
-            f"the evidence of row {bad[0]}{more} has probability zero in this network{why}, so nothing follows from "
-            f"it; check what was observed, or fit the network with smoothing"
-        )
-
-
-def _contradiction(inference: Inference, codes: Code, likelihoods: Mapping[str, Float]) -> str:
-    """The observations of one row that cannot be together, none of which can be left out; in words."""
-    network = inference.network
-    place = {node: j for j, node in enumerate(network.nodes)}
-
-    def possible(nodes: Sequence[str]) -> bool:
-        part = np.full_like(codes, -1)
-        for node in nodes:
-            part[place[node]] = codes[place[node]]
-        soft = {node: given for node, given in likelihoods.items() if node in nodes}
-        return bool(np.isfinite(inference.joint(part, (), soft)[1][0]))
-
-    kept = [node for node in network.graph.order if codes[place[node], 0] >= 0 or node in likelihoods]
-    try:
-        if possible(kept):  # the numbers contradict it
-            return ""
-        found: list[str] = []
-        while not found or possible(found):  # the next is the last of the fewest, in this order, that cannot be
-            low, high = 0, len(kept)
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if possible([*found, *kept[:middle]]) else (low, middle)
-            found.append(kept[high - 1])
-            kept = kept[: high - 1]
-    except NetworkError:  # less evidence may leave too much open
-        return ""
-    states = (network.states(node)[codes[place[node], 0]] if node not in likelihoods else None for node in found)
-    named = [
-        f"{node!r} as likely as given" if state is None else f"{node!r} = {state!r}"
-        for node, state in zip(found, states, strict=True)
-    ]
-    return f": {' and '.join(named[::-1])} cannot be{' together' if len(named) > 1 else ''}"
 
 
 def _scale(likelihoods: Sequence[Float]) -> tuple[Float | float, Float | None]:

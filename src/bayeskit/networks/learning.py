@@ -11,7 +11,8 @@ import numpy as np
 
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.errors import InputError, NetworkError
-from bayeskit.networks.inference import Inference, check_possible
+from bayeskit.networks.contradiction import check_possible
+from bayeskit.networks.inference import Inference
 from bayeskit.networks.network import Network
 
 BDEU = "bdeu"
@@ -103,7 +104,7 @@ class Learning:
         """Expected counts under these tables, L and the log-likelihood alone."""
         counts, logs = self.inference.expect_counts(self.codes, self.weights, tables)
         if np.isneginf(logs).any():
-            check_possible(logs, self.network(tables), self.codes)
+            check_possible(logs, Inference(self.network(tables)), self.codes)
         likelihood = float(self.weights @ logs)
         return counts, likelihood + float(self.prior @ np.log(np.maximum(tables, SMALLEST))), likelihood
 

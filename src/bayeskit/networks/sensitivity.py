@@ -11,7 +11,8 @@ from bayeskit.arrays import Axes, Code, Frame, Label
 from bayeskit.data.frame import frame
 from bayeskit.docstrings import document_frame
 from bayeskit.errors import InputError
-from bayeskit.networks.inference import Inference, check_possible
+from bayeskit.networks.contradiction import check_possible
+from bayeskit.networks.inference import Inference
 from bayeskit.plots.bars import TornadoDisplay
 
 
@@ -140,7 +141,7 @@ def vary_parameters(inference: Inference, codes: Code, target: str, state: int, 
     both = codes.copy()
     both[place, 0] = state
     whole, log_e = inference.expect_counts(codes, None)
-    check_possible(log_e, network, codes)
+    check_possible(log_e, inference, codes)
     answer = float(inference.joint(codes, [target])[0][0, state])
     part = inference.expect_counts(both, None)[0] * answer if answer > 0 else np.zeros_like(whole)
     found, begin = [], 0
