@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import any_codes, codes_of, integer_codes
@@ -97,7 +98,7 @@ def _code_columns(
     batch: pa.RecordBatch | Matrix, schema: Schema, domain: Domain, grow: bool
 ) -> tuple[Columns, Code, dict[str, Levels], int]:
     """Numbers, codes (coded columns, rows), the levels these stand for, and how many integers were rounded."""
-    numeric, values, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
+    numeric, values, rounded = _matrix(batch, schema, grow) if isinstance(batch, Matrix) else _record(batch, schema)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
     known = [domain.levels.get(name, Levels()) for name in schema.coded]
     if isinstance(values, np.ndarray):
@@ -125,8 +126,11 @@ def _record(batch: pa.RecordBatch, schema: Schema) -> tuple[Columns, list[Any], 
     return Columns(tuple(numbers), batch.num_rows), coded, rounded
 
 
-def _matrix(batch: Matrix, schema: Schema) -> tuple[Columns, list[Any] | Array, int]:
-    """Columns of a matrix, by position; nothing is copied where it holds doubles already."""
+def _matrix(batch: Matrix, schema: Schema, counted: bool) -> tuple[Columns, list[Any] | Array, int]:
+    """Columns of a matrix, what is to be coded, and how many integers of rows to be ``counted`` were rounded.
+
+    Nothing is copied where it holds doubles already.
+    """
     if isinstance(batch.x, Sparse) and len(schema.numeric) == len(schema.names) and not schema.coded:
         return Columns(batch.x.floats(), batch.num_rows), [], batch.x.rounded
     x = batch.dense()
@@ -135,14 +139,14 @@ def _matrix(batch: Matrix, schema: Schema) -> tuple[Columns, list[Any] | Array, 
     if integral and not schema.numeric:
         every = len(schema.coded) == x.shape[1]
         return Columns((), len(x)), x if every else x[:, [position[n] for n in schema.coded]], 0
-    rounded = 0
-    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
-        wide = x if not schema.coded else x[:, [position[n] for n in schema.numeric]]
-        rounded = sum(int(float(v)) != int(v) for v in wide[np.abs(wide.astype(np.float64)) >= EXACT_INTEGERS])
     floats = x if x.dtype == np.float64 and x.flags.aligned and x.dtype.isnative else x.astype(np.float64)
     numeric = Columns(floats, len(x))
     if len(schema.numeric) < x.shape[1]:
         numeric = numeric.take(np.array([position[n] for n in schema.numeric], dtype=np.int64))
+    rounded = 0
+    if counted and x.dtype.kind in "iu" and numeric.span[RangeRow.LARGEST].max(initial=0.0) >= EXACT_INTEGERS:
+        wide = x if not schema.coded else x[:, [position[n] for n in schema.numeric]]
+        rounded = sum(int(float(v)) != int(v) for v in wide[np.abs(wide.astype(np.float64)) >= EXACT_INTEGERS])
     coded: list[Any] = []
     for name in schema.coded:
         values = x[:, position[name]]
@@ -177,7 +181,9 @@ def _floats(values: pa.Array, name: str) -> tuple[Float, int]:
     if pt.is_integer(kind) and kind.bit_width == 64:  # Arrow compares and casts no unsigned number beyond 2**63
         whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
         floats = whole.astype(np.float64)
-        rounded = sum(int(float(v)) != v for v in whole[np.abs(floats) >= EXACT_INTEGERS].tolist())
+        rounded = 0
+        if max(floats.max(initial=0.0), -floats.min(initial=0.0)) >= EXACT_INTEGERS:
+            rounded = sum(int(float(v)) != v for v in whole[np.abs(floats) >= EXACT_INTEGERS].tolist())
         if values.null_count:
             floats[values.is_null().to_numpy(zero_copy_only=False)] = np.nan
         return floats, rounded
