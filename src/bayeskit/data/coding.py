@@ -24,6 +24,14 @@ VIEWS = pa.string_view().id
 TEXTS = (STRING, pa.large_string().id, VIEWS)  # Arrow's layouts
 FEW = 64  # levels for which a table is made however few the rows are
 REMEMBERED, SHORT = 256, 1024  # dictionaries of which the keys are kept, and how long these may be
+LAYOUT = (
+    TextField.OFFSETS,
+    TextField.DATA,
+    TextField.VALID,
+    TextField.OFFSET_WIDTH,
+    TextField.DATA_LENGTH,
+    TextField.FIRST_ROW,
+)  # what is asked of a column's place in memory, in this order
 _remembered: OrderedDict[tuple[int, ...], tuple[pa.Array, list[Key | None]]] = OrderedDict()
 
 
@@ -262,7 +270,7 @@ def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
 
 
 def _look_up(
-    layouts: Mapping[int, dict[TextField, int]],
+    layouts: Mapping[int, tuple[int, ...]],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,
@@ -277,8 +285,7 @@ def _look_up(
     texts = [known[j].texts for j in which]
     new = [len(known[j]) if grow else -2 for j in which]
     about = np.empty((len(TextField), len(which)), dtype=np.int64)
-    for field in layouts[which[0]]:
-        about[field] = [layout[field] for layout in layouts.values()]
+    about[list(LAYOUT)] = np.array([*layouts.values()], dtype=np.int64).T
     about[TextField.MISSING_CODE], about[TextField.NEXT_CODE], about[TextField.OUT_ROW] = -1, new, which
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
@@ -295,19 +302,20 @@ def _look_up(
                 out[j] = moved[out[j]]
 
 
-def _layout(values: pa.Array, held: list[Array]) -> dict[TextField, int]:
-    """Where a column lies in memory; a list of its buffers, if it has one, is put with what is ``held``."""
+def _layout(values: pa.Array, held: list[Array]) -> tuple[int, ...]:
+    """Where a column lies in memory, by LAYOUT; a list of its buffers, if it has one, is put with what is ``held``."""
     valid, offsets, *data = values.buffers()
-    width, start = {STRING: 4, VIEWS: 16}.get(values.type.id, 8), values.offset
+    kind, start = values.type.id, values.offset
+    width = 4 if kind == STRING else 16 if kind == VIEWS else 8
     place, length = (data[0].address, data[0].size) if data and data[0] is not None else (0, 0)
     if width == 16:
         held.append(np.array([(buffer.address, buffer.size) for buffer in data], dtype=np.int64))
         place, length = held[-1].ctypes.data, len(data)
-    return {
-        TextField.OFFSETS: 0 if offsets is None else offsets.address + width * start,
-        TextField.DATA: place,
-        TextField.VALID: valid.address if valid is not None and values.null_count else 0,
-        TextField.OFFSET_WIDTH: width,
-        TextField.DATA_LENGTH: length,
-        TextField.FIRST_ROW: start,
-    }
+    return (
+        0 if offsets is None else offsets.address + width * start,
+        place,
+        valid.address if valid is not None and values.null_count else 0,
+        width,
+        length,
+        start,
+    )

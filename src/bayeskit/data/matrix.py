@@ -223,7 +223,7 @@ class Matrix(Batches):
     def num_rows(self) -> int:
         return int(self.x.shape[0])
 
-    @property
+    @cached_property
     def schema(self) -> Fields:
         names = positional(self.x.shape[1]) if self.names is None else self.names
         return Fields(pa.from_numpy_dtype(self.x.dtype), names, {name: a.type for name, a in self.beside.items()})
