@@ -1,5 +1,7 @@
 // Messages of a Bayesian network for many rows at once: a compiled elimination, rows innermost.
 // Sums run over states, or rows, in order and never over lanes, so every clone gives the same bits.
+#include "vectors/random.h"
+
 namespace bayeskit::networks { namespace {
 
 struct Input {
@@ -253,13 +255,7 @@ template <int R> inline void backward(const Program &p, const Evidence &e, const
 }
 
 inline double uniform(uint64_t seed, uint64_t row, uint64_t variable) {
-    uint64_t x = seed + row * 0x9e3779b97f4a7c15u + (variable + 1) * 0xd1342543de82ef95u;
-    for (int i = 0; i < 2; ++i) {
-        x ^= x >> 30, x *= 0xbf58476d1ce4e5b9u;
-        x ^= x >> 27, x *= 0x94d049bb133111ebu;
-        x ^= x >> 31;
-    }
-    return double(x >> 11) * 0x1p-53;
+    return from_0_to_1(scatter(scatter(seed + row * GOLDEN + (variable + 1) * 0xd1342543de82ef95u)));
 }
 
 // States of the eliminated variables, last first: the most probable, or drawn in proportion.

@@ -3,6 +3,7 @@
 #include <limits>
 #include <tuple>
 #include "dispatch/bindings.h"
+#include "vectors/random.h"
 
 namespace bayeskit::networks { namespace {
 
@@ -39,12 +40,7 @@ struct Best {
 };
 
 // A number from 0 to 1 of a seed and a place.
-double uniform(uint64_t seed, uint64_t place) {
-    uint64_t x = seed + (place + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return double((x ^ x >> 31) >> 11) * 0x1p-53;
-}
+double uniform(uint64_t seed, uint64_t place) { return from_0_to_1(scatter(seed + (place + 1) * GOLDEN)); }
 
 std::tuple<double, int64_t, int64_t, int64_t> best_step(Input<bool, 2> arcs, Input<double, 2> gain, Input<int64_t, 2> recent,
                                                         double most, double noise, uint64_t seed) {

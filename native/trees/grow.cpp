@@ -4,20 +4,9 @@
 #include <queue>
 #include "trees/trees.h"
 #include "vectors/compiler.h"
+#include "vectors/random.h"
 
 namespace bayeskit::trees { namespace {
-
-// Numbers that depend on the seed and on how many were drawn, on nothing else (SplitMix64).
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = (state += 0x9E3779B97F4A7C15u);
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-        return z ^ (z >> 31);
-    }
-    int64_t below(int64_t n) { return int64_t(next() % uint64_t(n)); }
-};
 
 constexpr int LANE = 16;  // bits of a class in a word
 
@@ -388,8 +377,7 @@ Grown grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<double,
     {
         nb::gil_scoped_release free;
         for (size_t t = 0; t < size_t(trees); ++t) {
-            Random start{seed + 0x9E3779B97F4A7C15u * (t + 1)};
-            Grower tree(table, how, start.next());
+            Grower tree(table, how, Random{seed + GOLDEN * (t + 1)}.next());
             tree.grow();
             column[t] = std::move(tree.column);
             child[t] = std::move(tree.child);

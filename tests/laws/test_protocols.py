@@ -135,6 +135,9 @@ def test_a_module_holds_one_idea_and_those_that_are_long_have_a_reason() -> None
     lines = {_place(path): len(path.read_text().splitlines()) for path in SOURCES}
     long = {place for place, count in lines.items() if count > LONGEST}
     assert long == set(LONG), f"over {LONGEST} lines: split it where two ideas meet; no longer long: take it off LONG"
+    native = [*(Path(__file__).parents[2] / "native").glob("*/*")]
+    assert [path.name for path in native if len(path.read_text().splitlines()) > LONGEST] == []
+    assert len(native) > 50
 
 
 def test_the_guide_for_contributors_draws_every_module_and_package_of_the_root() -> None:
