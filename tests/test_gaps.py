@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris
 
 import bayeskit as bk
+from bayeskit.evaluation import gaps
 from bayeskit.evaluation.gaps import MOST_CLASSES, Gaps, uncertainty_ends
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.scores.smooth_ece import smooth_ends
@@ -90,10 +91,11 @@ def test_cells_of_two_classes_hang_together_as_numpy_finds():
 
 def test_one_cell_is_as_a_proportion():
     """Of 70 in 100 rows told 0.5: Wilson's interval is 0.604 to 0.781, so the gap 0.104 to 0.281."""
-    gaps = Gaps.of(np.zeros((100, 1), int), 1, np.full((100, 1), 0.5), np.arange(100)[:, None] < 70, np.ones(100))
-    low, high = gaps.absolute_ends()
+    said = np.full((100, 1), 0.5)
+    found = Gaps.of(said, said, np.arange(100)[:, None] < 70, np.ones(100))
+    low, high = found.absolute_ends()
     assert (low, high) == pytest.approx((0.104, 0.281), abs=0.015)
-    assert np.sqrt(gaps.square_ends()) == pytest.approx((0.104, 0.281), abs=0.015)
+    assert np.sqrt(found.square_ends()) == pytest.approx((0.104, 0.281), abs=0.015)
 
 
 def test_heavy_rows_are_no_more_rows_and_classes_have_no_order():
@@ -105,6 +107,15 @@ def test_heavy_rows_are_no_more_rows_and_classes_have_no_order():
         assert getattr(heavy, of).square_ends() == pytest.approx(want, rel=1e-6)
         assert getattr(turned, of).square_ends() == pytest.approx(want, rel=1e-6)
     assert heavy.gaps.absolute_ends() == pytest.approx(plain.gaps.absolute_ends(), rel=1e-6)
+
+
+def test_rows_in_several_batches_are_as_in_one(monkeypatch):
+    p, codes = drawn(np.random.default_rng(6), 300, 3, 2)
+    one = out_of_fold(p, codes).gaps
+    monkeypatch.setattr(gaps, "BATCH", 70)
+    several = out_of_fold(p, codes).gaps
+    for of in ("share", "gap", "within", "both"):
+        assert getattr(several, of) == pytest.approx(getattr(one, of), abs=1e-15)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.3, 100), (0.5, 80), (0.04, 500)])

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chndtr, softmax
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Bool, Float
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.recalibration import LARGEST, crossings, folded_mean, square_ends
-from bayeskit.numerics.rates import Interval, effective, ratio
+from bayeskit.numerics.rates import BINS, Interval, effective, ratio, width_bins
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
     from bayeskit.evaluation.out_of_fold import OutOfFold
 
-DRAWS = 1000
+DRAWS, BATCH = 1000, 1 << 16
 MOST_CLASSES = 50  # beyond, the covariance of all cells is large
 
 
@@ -39,39 +39,43 @@ class Gaps:
     rows: float  # of equal weight that would say as much
 
     @classmethod
-    def of(cls, cell: Int, cells: int, expected: Float, came: Bool, weights: Float) -> Gaps:
-        """By the cell of each row, what was expected of it and whether that came true, for each class: (n, K) each.
+    def of(cls, said: Float, expected: Float, came: Bool, weights: Float) -> Gaps:
+        """By what was said of each class, in 15 cells of equal width; the gaps are to what was ``expected``: (n, K) each.
 
         >>> said, came = np.full((100, 1), 0.5), np.arange(100)[:, None] < 70
-        >>> gaps = Gaps.of(np.zeros((100, 1), int), 1, said, came, np.ones(100))
+        >>> gaps = Gaps.of(said, said, came, np.ones(100))
         >>> gaps.gap.round(2).tolist(), [round(end, 3) for end in gaps.absolute_ends()]
         ([0.2], [0.115, 0.287])
         """
-        classes, square = cell.shape[1], weights**2
-        offset = cell + cells * np.arange(classes)  # cells of all classes, one class after the other
-
-        def summed(values: Float) -> Float:
-            return np.bincount(offset.ravel(), values.ravel(), classes * cells).astype(np.float64, copy=False)
-
-        each = np.broadcast_to(weights[:, None], cell.shape)
-        weight, squared = summed(each), summed(each**2)
+        classes, whole, square = said.shape[1], float(weights.sum()), float((weights**2).sum())
+        first = BINS * np.arange(classes)  # cells of all classes, one class after the other
+        batches = [slice(start, start + BATCH) for start in range(0, len(said), BATCH)]
+        sums = np.zeros((4, classes * BINS))
+        for rows in batches:
+            cell, each = (width_bins(said[rows]) + first).ravel(), np.repeat(weights[rows], classes)
+            for out, values in zip(sums, (1.0, each, came[rows].ravel(), expected[rows].ravel()), strict=True):
+                out += np.bincount(cell, each * values, classes * BINS)
+        weight, squared = sums[:2]
+        shares, said_mean = (np.nan_to_num(ratio(part, weight)) for part in sums[2:])
+        gap, count, likely = shares - said_mean, effective(weight, squared), np.repeat(weights @ came / whole, BINS)
+        smooth = (count * shares + (said_mean + likely) / 2) / (count + 1)
+        within, both = np.zeros((2, classes, BINS, classes, BINS))
+        for rows in batches:
+            cell, heavy = width_bins(said[rows]), weights[rows] ** 2 / square
+            apart = came[rows] - expected[rows] - gap[cell + first]
+            for j, k in combinations_with_replacement(range(classes), 2):
+                at = cell[:, j] * BINS + cell[:, k]
+                for out, values in ((within, heavy * apart[:, j] * apart[:, k]), (both, heavy)):
+                    out[j, :, k] += np.bincount(at, values, BINS**2).reshape(BINS, BINS)
+        for j, k in combinations(range(classes), 2):
+            within[k, :, j], both[k, :, j] = within[j, :, k].T, both[j, :, k].T
         used = np.flatnonzero(weight > 0)
-        shares, said, gap = (np.nan_to_num(ratio(summed(each * v), weight)) for v in (came, expected, came - expected))
-        count, likely = effective(weight, squared), np.repeat(weights @ came / weights.sum(), cells)
-        smooth = (count * shares + (said + likely) / 2) / (count + 1)
-        apart = came - expected - gap[offset]
-        within, both = np.zeros((2, classes, cells, classes, cells))
-        for j, k in combinations_with_replacement(range(classes), 2):
-            at = cell[:, j] * cells + cell[:, k]
-            for out, values in ((within, square * apart[:, j] * apart[:, k]), (both, square)):
-                table = np.bincount(at, values, minlength=cells**2).reshape(cells, cells) / square.sum()
-                out[j, :, k], out[k, :, j] = table, table.T
-        within, both = (table.reshape(classes * cells, -1)[np.ix_(used, used)] for table in (within, both))
-        variance = (smooth * (1 - smooth) * squared / square.sum())[used]
+        within, both = (table.reshape(classes * BINS, -1)[np.ix_(used, used)] for table in (within, both))
+        variance = (smooth * (1 - smooth) * squared / square)[used]
         scale = np.nan_to_num(np.sqrt(ratio(variance, np.where(np.diagonal(within) > 1e-18, np.diagonal(within), 0))))
         within = within * np.outer(scale, scale)
         np.fill_diagonal(within, variance)
-        return cls(weight[used] / weights.sum(), gap[used], within, both, float(effective(weights.sum(), square.sum())))
+        return cls(weight[used] / whole, gap[used], within, both, float(effective(whole, square)))
 
     def square_ends(self, design_effect: float = 1.0) -> tuple[float, float]:
         """Ends of the mean over rows of g², summed over classes; cells are not independent, nor is their weight known.

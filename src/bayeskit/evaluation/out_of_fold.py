@@ -13,7 +13,7 @@ from bayeskit.evaluation.areas import Areas, log_odds
 from bayeskit.evaluation.gaps import Gaps
 from bayeskit.evaluation.recalibration import Line, class_lines
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, best_class, mass_bins, sum_cells, width_bins
+from bayeskit.numerics.rates import BINS, best_class, mass_bins, sum_cells
 
 
 @dataclass(frozen=True)
@@ -110,20 +110,20 @@ class OutOfFold:
     def gaps(self) -> Gaps:
         """Of the probability of each class to what came true, by the first division."""
         proba, came, weights = self._judged
-        return Gaps.of(width_bins(proba), BINS, proba, came, weights)
+        return Gaps.of(proba, proba, came, weights)
 
     @cached_property
     def apart(self) -> Gaps:
         """Of the share of each class to what came true in the same cells: resolution is what these are squared."""
         proba, came, weights = self._judged
         share = np.broadcast_to(weights @ came / weights.sum(), proba.shape)
-        return Gaps.of(width_bins(proba), BINS, share, came, weights)
+        return Gaps.of(proba, share, came, weights)
 
     @cached_property
     def top_gaps(self) -> Gaps:
         """Of the top probability to whether that class came true."""
         top, came, weights = self.judged_top()
-        return Gaps.of(width_bins(top)[:, None], BINS, top[:, None], came[:, None], weights)
+        return Gaps.of(top[:, None], top[:, None], came[:, None], weights)
 
     def judged_top(self) -> tuple[Float, Bool, Float]:
         """The top probability of the rows of the first division, whether that class came true, and weights: (n,)."""
@@ -136,8 +136,9 @@ class OutOfFold:
         """Probabilities of the rows of the first division, whether they came true, (n, K) both, and weights: (n,)."""
         first = self.repeats[0]
         mask = (first.fold >= 0) & self.rows.counted
-        proba = first.proba[mask]
-        return proba, self.rows.codes[mask][:, None] == np.arange(proba.shape[1]), self.rows.weights[mask]
+        taken = slice(None) if mask.all() else mask
+        proba = first.proba[taken]
+        return proba, self.rows.codes[taken][:, None] == np.arange(proba.shape[1]), self.rows.weights[taken]
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""

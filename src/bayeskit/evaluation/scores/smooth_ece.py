@@ -12,7 +12,7 @@ from bayeskit.arrays import Bool, Float
 from bayeskit.evaluation.gaps import Gaps, gaps_interval, share_below
 from bayeskit.evaluation.recalibration import crossings, folded_mean
 from bayeskit.evaluation.score import KeptScore
-from bayeskit.numerics.rates import BINS, Interval, pick, width_bins
+from bayeskit.numerics.rates import Interval, pick, width_bins
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
@@ -77,7 +77,7 @@ def smooth_ends(said: Float, came: Bool, weights: Float, design_effect: float) -
     The kernel is at least as wide as that of the error found, for wider ones leave less to chance.
     """
     bins, place = np.unique(width_bins(said), return_inverse=True)
-    gaps = Gaps.of(width_bins(said)[:, None], BINS, said[:, None], came[:, None], weights)
+    gaps = Gaps.of(said[:, None], said[:, None], came[:, None], weights)
     square = weights**2
     variance = (np.diagonal(gaps.within) / np.bincount(place, square, minlength=len(bins)))[place] * square.sum()
     cell = np.minimum((said * GRID).astype(np.int64), GRID - 1)
