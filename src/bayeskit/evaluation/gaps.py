@@ -40,7 +40,7 @@ class Gaps:
 
     @classmethod
     def of(cls, said: Float, expected: Float, came: Bool, weights: Float) -> Gaps:
-        """By what was said of each class, in 15 cells of equal width; the gaps are to what was ``expected``: (n, K) each.
+        """By what was said of each class, in 15 cells of equal width; gaps are to what was ``expected``: (n, K) each.
 
         >>> said, came = np.full((100, 1), 0.5), np.arange(100)[:, None] < 70
         >>> gaps = Gaps.of(said, said, came, np.ones(100))
@@ -53,8 +53,9 @@ class Gaps:
         sums = np.zeros((4, classes * BINS))
         for rows in batches:
             cell, each = (width_bins(said[rows]) + first).ravel(), np.repeat(weights[rows], classes)
-            for out, values in zip(sums, (1.0, each, came[rows].ravel(), expected[rows].ravel()), strict=True):
-                out += np.bincount(cell, each * values, classes * BINS)
+            parts = (each, each**2, each * came[rows].ravel(), each * expected[rows].ravel())
+            for out, values in zip(sums, parts, strict=True):
+                out += np.bincount(cell, values, classes * BINS)
         weight, squared = sums[:2]
         shares, said_mean = (np.nan_to_num(ratio(part, weight)) for part in sums[2:])
         gap, count, likely = shares - said_mean, effective(weight, squared), np.repeat(weights @ came / whole, BINS)
