@@ -148,6 +148,20 @@ def test_a_graph_says_what_the_model_does(name):
     assert label[sure & held].tolist() == model.classes_[true.argmax(axis=1)][sure & held].tolist()
 
 
+def test_threads_of_a_graph_add_up_trees_one_at_a_time():
+    """Many rows, as sums by row are lost only where several threads add to them."""
+    runtime = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": rng.normal(size=12_000), "b": rng.integers(0, 4, 12_000).astype(float)}).mask(
+        rng.random((12_000, 2)) < 0.2
+    )
+    model = bk.BoostedTrees(trees=60).fit(X[:2000], (X.a * (X.b - 1.5) > 0)[:2000])
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 4
+    session = runtime.InferenceSession(bk.export(model, "onnx"), options)
+    agree(session.run(["probabilities"], tensors(session, X, ""))[0], model.predict_proba(X), slice(None))
+
+
 def test_a_graph_is_one_that_the_checker_of_onnx_takes():
     onnx = pytest.importorskip("onnx")
     for name in ("Kernel", "KDB", "CalibratedIsotonic", "FullMixed", "Forest"):

@@ -119,7 +119,9 @@ def _walk(node: Forest, body: Graph, given: dict[str, str], flat: str, width: in
 
     done, at, mass = (only(given[name], leaf) for name in ("row", "node", "weight"))
     shares = add("Mul", add("Unsqueeze", mass, column_axis), add("Gather", constant(node.shares), at))
-    total = add("ScatterND", given["sum"], add("Unsqueeze", done, column_axis), shares, reduction="add")
+    place = add("Expand", add("Unsqueeze", done, column_axis), add("Shape", shares))
+    # not ScatterND, in which threads of onnxruntime overwrite each other's sums (its issue 18048)
+    total = add("ScatterElements", given["sum"], place, shares, axis=0, reduction="add")
     inner = add("Not", leaf)
     row, at, mass, column = (only(values, inner) for values in (given["row"], given["node"], given["weight"], column))
     code = add("Gather", flat, add("Add", add("Mul", row, constant(np.array(width))), column))
