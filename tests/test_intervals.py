@@ -428,7 +428,7 @@ def test_what_has_no_interval_says_so_and_shows_no_number(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     found = bk.evaluate(bk.NaiveBayes(), rng.normal(y[:, None], 1.0, (200, 2)), y)
-    assert np.isnan(found.interval("ece").low)
+    assert np.isnan(found.interval("ece_mass").low)
     assert "nan" not in str(found)
     page = bk.report(found, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "beyond chance" in page  # in its place

@@ -42,7 +42,6 @@ from bayeskit.estimators.learner import (
     only_rows_tell,
     set_features,
     warn_of_held,
-    warn_of_identifiers,
 )
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.pool_explanations import PoolExplanations
@@ -52,6 +51,7 @@ from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, lear
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.model.posterior import normal_prior
+from bayeskit.model.row_names import warn_of_identifiers
 from bayeskit.portable.program import Program
 from bayeskit.storage.model_file import Bundle
 from bayeskit.structures.exactness import SAMPLE, Exactness

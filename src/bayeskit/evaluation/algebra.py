@@ -21,6 +21,7 @@ from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.learn import Spec, learn, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.row_names import warn_of_identifiers
 from bayeskit.numerics.rates import best_class
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.statistic import Product, Statistic
@@ -158,6 +159,8 @@ class Algebra:
         def step(block: Block, start: int) -> None:
             self._whole.posterior(block, out=out[start : start + block.rows])
 
+        if self.sample.rows.unweighted:
+            warn_of_identifiers(self._whole)
         each_block(self._table(), self._whole, step)
         return best_class(out)
 

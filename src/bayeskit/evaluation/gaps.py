@@ -131,7 +131,7 @@ def gaps_interval(
     if not found.rows > 1:
         return no_interval("too few rows")
     low, high = ends(found.kept)
-    return Interval(low, high, how)
+    return no_interval("all rows are sure, and right") if np.isnan(low) else Interval(low, high, how)
 
 
 def uncertainty_ends(share: Float, rows: float) -> tuple[float, float]:

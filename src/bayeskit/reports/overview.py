@@ -13,10 +13,10 @@ from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.conformal import Conformal
-from bayeskit.estimators.learner import are_names
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.model import Model
+from bayeskit.model.row_names import are_names
 from bayeskit.reports.markup import Safe, Section, folding_table, number, percent, table, text
 from bayeskit.reports.profile import Profile
 from bayeskit.structures.hidden import NetworkedDensity

@@ -83,6 +83,8 @@ def smooth_ends(said: Float, came: Bool, weights: Float, design_effect: float) -
     cell = np.minimum((said * GRID).astype(np.int64), GRID - 1)
     size = np.bincount(cell, weights * (came - said), minlength=GRID) / weights.sum()
     each = np.bincount(cell, square * variance, minlength=GRID) / weights.sum() ** 2
+    if not each.any():
+        return float("nan"), float("nan")
     drawn = np.random.default_rng(0).standard_normal((DRAWS, GRID)) * np.sqrt(each)
     waves, decay = dct(np.eye(GRID), axis=0), -0.5 * (np.pi * np.arange(GRID)) ** 2
     least = smooth_error(said, came, weights)
