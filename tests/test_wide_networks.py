@@ -68,6 +68,17 @@ def test_a_network_too_wide_is_asked_given_states_in_turn(by_hand: Enumeration, 
     check(by_hand, codes, target, p, logs)
 
 
+def test_a_node_of_one_state_is_given_too_where_memory_is_short() -> None:
+    tables = {"a": {"x": 0.3, "y": 0.7}, "b": {"x": {"only": 1.0}, "y": {"only": 1.0}}}
+    codes = np.array([[-1, 0], [-1, -1]], dtype=np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inference, "ORDERING", float("inf"))
+        little = Inference(bk.Network([("a", "b")], tables).network_, compiler.MESSAGE_BYTES * 4)
+        p, logs = little.joint(codes, ["a"])
+    assert p == pytest.approx(np.array([[0.3, 0.7], [1.0, 0.0]]))
+    assert logs == pytest.approx(np.log([1.0, 0.3]))
+
+
 def grid(side: int, memory: str | None = None) -> bk.Network:
     """Two states each; every node hangs on the one above it and the one to its left."""
     rng = np.random.default_rng(0)

@@ -144,7 +144,7 @@ class Inference:
                 near, sizes = self.numbered.near(pattern), self.numbered.sizes
                 kept = {*pattern.targets, *pattern.likelihoods}
                 heaviest = sorted(near, key=lambda v: -len(near[v]) * np.log2(sizes[v]))
-                tried = [v for v in heaviest if v not in kept and sizes[v] > 1][:TRIED]
+                tried = [v for v in heaviest if v not in kept][:TRIED]
 
                 def without(v: int) -> float:
                     rest = {u: others - {v} for u, others in near.items() if u != v}
