@@ -20,6 +20,7 @@ from bayeskit.densities.density import Density
 from bayeskit.errors import InputError
 from bayeskit.portable.symbol import evaluate
 from bayeskit.structures import naive
+from browser import chromium
 from portable_cases import CASES, case, inputs, table
 
 CLOSE = 1e-9
@@ -299,6 +300,21 @@ def test_a_javascript_module_says_what_the_models_do(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     for name, line in zip(NAMES, done.stdout.splitlines(), strict=True):
         agree(json.loads(line), *wanted[name])
+
+
+IMPORTED = """async ([text, rows]) => {
+  const place = URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
+  const made = await import(place);
+  return rows.map(row => made.predictProba(row));
+}"""
+
+
+def test_a_browser_imports_the_module_too():
+    with chromium() as browser:
+        page = browser.new_page()
+        for name in ("Gaussian", "Categorical0", "FullMixed", "TAN", "CalibratedTwo", "Boosted"):
+            model, rows, true, held = compared(name)
+            agree(page.evaluate(IMPORTED, [bk.export(model, "javascript"), records(rows)]), true, held)
 
 
 def subclasses(kind):
