@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 #include "dispatch/bindings.h"
+#include "vectors/compiler.h"
+#include "vectors/random.h"
 
 namespace bayeskit::networks { namespace {
 
@@ -40,7 +42,7 @@ public:
 
 private:
     size_t find(Set members) const {
-        size_t mask = slots.size() - 1, at = size_t((members * 0x9e3779b97f4a7c15u) >> 20) & mask;
+        size_t mask = slots.size() - 1, at = size_t((members * GOLDEN) >> 20) & mask;
         while (slots[at].key && (slots[at].key & MEMBERS) != members) at = (at + 1) & mask;
         return at;
     }
